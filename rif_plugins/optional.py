@@ -1,0 +1,31 @@
+"""Import optional packages late, and say how to get them when they are absent."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from rif_plugins.errors import MissingDependencyError
+
+
+def require(module: str, *, package: str | None = None, purpose: str) -> ModuleType:
+    """Import ``module`` or raise an error that names the command to install it.
+
+    Args:
+        module: Dotted module name, such as ``"onnxruntime"``.
+        package: Name on the package index where it differs from the module's top level.
+        purpose: What needs it, completing the sentence "... is needed for".
+
+    Raises:
+        MissingDependencyError: The package that holds ``module`` is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        top = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != top:
+            raise
+        name = package or top
+        raise MissingDependencyError(
+            f"{top} is needed for {purpose} and is not installed: run `pip install {name}`"
+        ) from error
