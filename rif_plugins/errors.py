@@ -31,5 +31,9 @@ class VictimError(UsageError):
     """A victim cannot be loaded, or it returned something that is not a prediction."""
 
 
+class VictimRowError(VictimError):
+    """The victim answered one text with something unusable, such as NaN; other texts may be fine."""
+
+
 class MissingDependencyError(RIFError, ImportError):
     """An optional package is not installed; the message names the command that installs it."""

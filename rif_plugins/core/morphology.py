@@ -1,6 +1,6 @@
 """Base forms of inflected English words by WordNet's detachment rules (its manual page morphy).
 
-Only suffixes that lead to a known lemma count, so the rules need a lexicon beside them. Standard library only.
+Only suffixes that lead to a known lemma count, so the rules need a lexicon. Standard library only.
 """
 
 from __future__ import annotations

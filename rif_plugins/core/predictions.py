@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rif_plugins.errors import VictimError
+from rif_plugins.errors import VictimError, VictimRowError
 
 FloatArray = NDArray[np.float64]
 OutputKind = Literal["auto", "probabilities", "logits"]
@@ -56,7 +56,7 @@ class PredictionReader:
             )
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
-            raise VictimError(
+            raise VictimRowError(
                 f"the victim returned NaN or infinity in row {row} of {n_texts}, expected finite numbers: "
                 "check the victim on that text"
             )

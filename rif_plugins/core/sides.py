@@ -126,7 +126,7 @@ class TextSide:
         pair: The pair.
         side: Which side of it.
         alignment: ``align_tokens(pair)``, shared by both sides.
-        propose: Replacements of one token in its unedited sentence.
+        propose: Replacements of one token of the current text.
         judge: The filter; None admits everything.
         is_editable: Further restriction of the positions by word, such as stop words.
     """
@@ -169,11 +169,12 @@ class TextSide:
         return replace_spans(self.unedited, {span: mask_token})
 
     def propose(self, state: TextState, position: int) -> list[Proposal[TextState]]:
-        """Replace one token; candidates come from its unedited sentence."""
+        """Replace one token of the current text."""
         span = self._spans[position]
         source = self.unedited[span.start : span.end]
+        shift = sum(len(e.target) - (e.end - e.start) for e in state.edits if e.end <= span.start)
         proposals = []
-        for word in self._propose(self.unedited, span.start, span.end):
+        for word in self._propose(state.text, span.start + shift, span.end + shift):
             edits = (*state.edits, Edit(self.side, span.start, span.end, source, word))
             text = replace_spans(self.unedited, {Span(e.start, e.end): e.target for e in edits})
             proposals.append(Proposal(word, TextState(text, tuple(sorted(edits, key=lambda e: e.start)))))

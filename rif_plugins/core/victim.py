@@ -191,6 +191,10 @@ class VictimEngine:
         while len(self._cache) > self.cache_size:
             self._cache.popitem(last=False)
 
+    def clear(self) -> None:
+        """Forget all predictions; the counters stay."""
+        self._cache.clear()
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickle without the cache: a worker starts with an empty one."""
         return {**self.__dict__, "_cache": OrderedDict()}

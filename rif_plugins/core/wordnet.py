@@ -1,8 +1,8 @@
 """The embedded lexicon: synonyms, antonyms, hypernyms and frequencies of WordNet 3.0.
 
-The data (117,659 synsets, licence beside the file) is read on first use and costs nothing before. Standard
-library only. Words are given as they stand in text or with underscores, in any case; answers have WordNet's form,
-such as ``"ice_cream"``.
+The data (117,659 synsets, licence beside the file) is read on first use. Standard library only. Lemmas
+are given as they stand in text or with underscores, in any case; answers have WordNet's form, such as
+``"ice_cream"``.
 """
 
 from __future__ import annotations
@@ -12,16 +12,24 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from rif_plugins.core.morphology import base_forms
-from rif_plugins.core.wordnet_format import LEXICAL_FILES, POS_ORDER, Tables, read_tables
+from rif_plugins.core.wordnet_format import (
+    LEXICAL_FILES,
+    PLACE_MASK,
+    POS_ORDER,
+    Pointers,
+    Tables,
+    index_lemmas,
+    line_usages,
+    line_words,
+    parse_pointers,
+    read_tables,
+    split_marker,
+)
 from rif_plugins.errors import UsageError
 
 _DEFAULT_PATH = Path(__file__).resolve().parent / "data" / "wordnet" / "wordnet.xz"
-_PLACE_BITS = 20
-_PLACE_MASK = (1 << _PLACE_BITS) - 1
-_MARKERS = ("(a)", "(p)", "(ip)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +55,6 @@ class Sense:
     is_instance: bool = field(compare=False)
 
 
-class _Pointers(NamedTuple):
-    hypernyms: tuple[int, ...]
-    classes: tuple[int, ...]  # targets of "is an instance of"
-    heads: tuple[int, ...]
-    antonyms: tuple[tuple[int, int, int], ...]  # synset, word here, word there (from 1)
-
-    @property
-    def parents(self) -> tuple[int, ...]:
-        return self.hypernyms + self.classes
-
-
 class WordNet:
     """Look-ups in the lexicon; get one with :meth:`load`. Pickles as its path."""
 
@@ -68,12 +65,12 @@ class WordNet:
         self._starts: dict[str, int] = {}
         for pos in POS_ORDER:
             self._starts[pos] = sum(tables.sizes[before] for before in self._starts)
-        self._index = _index_lemmas(tables.lemmas)
-        self._parsed: dict[int, _Pointers] = {}
+        self._index = index_lemmas(tables.lemmas)
+        self._parsed: dict[int, Pointers] = {}
 
     @staticmethod
     def load(path: Path | None = None) -> WordNet:
-        """The embedded lexicon (one object a process), or the one in a file of ``benchmarks/build_wordnet.py``.
+        """The embedded lexicon (one object a process), or one built by ``benchmarks/build_wordnet.py``.
 
         Raises:
             DataError: The file is missing or damaged.
@@ -89,7 +86,7 @@ class WordNet:
         """Name and version of the database, ``"WordNet 3.0"``."""
         return self._tables.source
 
-    # -- senses ------------------------------------------------------------------------------------------------
+    # -- senses ------------------------------------------------------------------------------------
 
     def senses(self, lemma: str, pos: str | None = None) -> tuple[Sense, ...]:
         """Senses of a lemma, most frequent first; over all parts of speech by tag count, then n, v, a, r."""
@@ -125,27 +122,41 @@ class WordNet:
 
     def usage(self, lemma: str, sense: Sense) -> tuple[int, int]:
         """(rank, tag count) that ``lemma`` has in ``sense``; (0, 0) when the sense does not hold it."""
-        return self._usages(self._place_of(sense.id)).get(_key(lemma), (0, 0))
+        return line_usages(self._tables.lemmas[self._place_of(sense.id)]).get(_key(lemma), (0, 0))
 
     def placement(self, lemma: str, sense: Sense) -> str:
-        """Where an adjective may stand: ``"a"`` before its noun only, ``"p"`` after a verb only, ``"ip"`` right
-        after its noun only, ``""`` no limit known.
-        """  # noqa: D205
+        """Where an adjective may stand.
+
+        Returns:
+            ``"a"``: before its noun only (*sheer*); ``"p"``: as a predicate only (*asleep*); ``"ip"``: right
+            after its noun only (*galore*); ``""``: no limit known.
+        """
         for item in self._tables.lemmas[self._place_of(sense.id)].split(" "):
-            word, marker = _split_marker(item.partition(":")[0])
+            word, marker = split_marker(item.partition(":")[0])
             if word.lower() == _key(lemma):
                 return marker
         return ""
 
+    def registers(self, lemma: str, sense: Sense) -> tuple[str, ...]:
+        """Usage labels of ``lemma`` in ``sense``, such as ``"ethnic_slur"``, ``"slang"``, ``"archaism"``."""
+        place, key = self._place_of(sense.id), _key(lemma)
+        labels = [
+            line_words(self._tables.lemmas[label])[0]
+            for label, word in self._pointers(place).registers
+            if word == 0 or sense.lemmas[word - 1].lower() == key
+        ]
+        return tuple(dict.fromkeys(labels))
+
     def base_forms(self, word: str, pos: str | None = None) -> tuple[str, ...]:
-        """Lemmas that ``word`` may be an inflected form of, by WordNet's own rules; empty when none is known."""
-        key, found = _key(word), []
+        """Lemmas that ``word`` may be a form of, by WordNet's own rules; empty when none is known."""
+        key = _key(word)
+        found: list[str] = []
         for each in POS_ORDER if pos is None else _checked_pos(pos):
             known = functools.partial(self.contains, pos=each)
             found += base_forms(key, each, self._exceptions[each], known)
         return tuple(dict.fromkeys(found))
 
-    # -- relations of senses ------------------------------------------------------------------------------------
+    # -- relations of senses -----------------------------------------------------------------------
 
     def hypernyms(self, sense: Sense) -> tuple[Sense, ...]:
         """Direct hypernyms; for a named individual (``is_instance``) the classes it belongs to."""
@@ -177,47 +188,48 @@ class WordNet:
         """Satellites of the adjective cluster whose head ``sense`` is."""
         return self._as_senses(self._satellites.get(self._place_of(sense.id), ()))
 
-    # -- relations of words -------------------------------------------------------------------------------------
+    # -- relations of words ------------------------------------------------------------------------
 
     def synonyms(self, lemma: str, pos: str, max_senses: int | None = None) -> tuple[str, ...]:
-        """Lemmas that share a sense with ``lemma``, by sense rank, then WordNet's order; without ``lemma``."""
+        """Lemmas that share a sense with ``lemma``, by sense rank, then WordNet's order."""
         senses = self.senses(lemma, pos)[:max_senses]
         return _without(lemma, (word for sense in senses for word in sense.lemmas))
 
     def antonyms(self, lemma: str, pos: str) -> tuple[str, ...]:
-        """Direct antonyms: lexical pointers of ``lemma`` itself, by sense rank (good: evil, bad, ill, ...)."""
+        """Direct antonyms: pointers of ``lemma`` itself, by sense rank (good: bad, evil)."""
         key, found = _key(lemma), []
         for place in self._places(key, pos):
-            own = _words(self._tables.lemmas[place])
+            own = line_words(self._tables.lemmas[place])
             for target, source_word, target_word in self._pointers(place).antonyms:
                 if own[source_word - 1].lower() == key:
-                    found.append(_words(self._tables.lemmas[target])[target_word - 1])
+                    found.append(line_words(self._tables.lemmas[target])[target_word - 1])
         return _without(lemma, found)
 
     def indirect_antonyms(self, lemma: str, pos: str = "a") -> tuple[str, ...]:
         """Words of the opposite adjective clusters, heads first, without the direct antonyms.
 
-        The cluster of a satellite is its head's: *damp* is in the cluster of *wet*, so *dry* and *arid* oppose it.
+        The cluster of a satellite is its head's: *damp* belongs to *wet*, so *dry* and *arid* oppose it.
         """
         opposite = list(self._opposites(self._places(_key(lemma), pos)))
         around = [place for head in opposite for place in self._satellites.get(head, ())]
-        words = (word for place in opposite + around for word in _words(self._tables.lemmas[place]))
+        words = (word for place in opposite + around for word in line_words(self._tables.lemmas[place]))
         direct = set(self.antonyms(lemma, pos))
         return tuple(word for word in _without(lemma, words) if word not in direct)
 
     def relation(self, a: str, b: str, *, max_senses: int | None = None) -> str:
         """The strongest relation of two lemmas over all parts of speech.
 
-        Returns:
-            The first that holds of: ``"same"``; ``"synonym"`` (a common sense); ``"antonym"`` (two senses, or the
-            heads of their adjective clusters, are joined by an antonym pointer: wider than :meth:`antonyms`, so
-            that *increase* opposes *diminish*); ``"hypernym"`` (``b`` is more general than ``a``, any distance,
-            classes of named individuals included); ``"hyponym"`` (the reverse); ``"sibling"`` (a common direct
-            hypernym or class); ``"none"``.
-
         Args:
-            a, b: Lemmas; inflected forms are the caller's task (see :meth:`base_forms`).
+            a: A lemma; inflected forms are the caller's task (see :meth:`base_forms`).
+            b: Another one.
             max_senses: Look at this many senses of each part of speech only.
+
+        Returns:
+            The first that holds of: ``"same"``; ``"synonym"`` (a common sense); ``"antonym"`` (two senses, or
+            the heads of their adjective clusters, are joined by an antonym pointer: wider than
+            :meth:`antonyms`, so that *increase* opposes *diminish*); ``"hypernym"`` (``b`` is more general
+            than ``a``, any distance, classes of named individuals included); ``"hyponym"`` (the reverse);
+            ``"sibling"`` (a common direct hypernym or class); ``"none"``.
         """
         key_a, key_b = _key(a), _key(b)
         if key_a == key_b:
@@ -237,14 +249,11 @@ class WordNet:
         shared = any(parent in parents for place in there for parent in self._pointers(place).parents)
         return "sibling" if shared else "none"
 
-    # -- places: line numbers of the tables ---------------------------------------------------------------------
+    # -- places: line numbers of the tables --------------------------------------------------------
 
     def _places(self, key: str, pos: str | None, max_senses: int | None = None) -> list[int]:
+        each_pos = POS_ORDER if pos is None else _checked_pos(pos)
         entry = self._index.get(key)
-        if pos is None:
-            each_pos = POS_ORDER
-        else:
-            each_pos = _checked_pos(pos)
         if entry is None:
             return []
         packed = [entry] if isinstance(entry, int) else sorted(entry)
@@ -252,7 +261,7 @@ class WordNet:
         for each in each_pos:
             start = self._starts[each]
             end = start + self._tables.sizes[each]
-            places = [item & _PLACE_MASK for item in packed if start <= item & _PLACE_MASK < end]
+            places = [item & PLACE_MASK for item in packed if start <= item & PLACE_MASK < end]
             found += places[:max_senses]
         return found
 
@@ -264,26 +273,21 @@ class WordNet:
             place = bisect_left(offsets, int(digits), start, end)
             if place < end and offsets[place] == int(digits):
                 return place
-        raise UsageError(f"no sense has the id {sense_id!r}: expected one of this lexicon, such as 'n00001740'")
+        raise UsageError(
+            f"no sense has the id {sense_id!r}: expected one of this lexicon, such as 'n00001740'"
+        )
 
     def _pos_of(self, place: int) -> str:
         return next(pos for pos in reversed(POS_ORDER) if place >= self._starts[pos])
 
-    def _usages(self, place: int) -> dict[str, tuple[int, int]]:
-        found = {}
-        for item in self._tables.lemmas[place].split(" "):
-            word, _, numbers = item.partition(":")
-            rank, _, count = numbers.partition(":")
-            found[_split_marker(word)[0].lower()] = (int(rank or 1), int(count or 0))
-        return found
-
     def _sense(self, place: int, key: str | None = None) -> Sense:
-        usages, pos, tables = self._usages(place), self._pos_of(place), self._tables
+        tables, pos = self._tables, self._pos_of(place)
+        usages = line_usages(tables.lemmas[place])
         rank, count = usages[key] if key else (0, sum(count for _, count in usages.values()))
         return Sense(
             id=f"{pos}{tables.offsets[place]:08d}",
             pos=pos,
-            lemmas=tuple(_words(tables.lemmas[place])),
+            lemmas=tuple(line_words(tables.lemmas[place])),
             lexical_file=LEXICAL_FILES[int(tables.files[place])],
             rank=rank,
             count=count,
@@ -293,10 +297,10 @@ class WordNet:
     def _as_senses(self, places: Iterable[int]) -> tuple[Sense, ...]:
         return tuple(self._sense(place) for place in places)
 
-    def _pointers(self, place: int) -> _Pointers:
+    def _pointers(self, place: int) -> Pointers:
         known = self._parsed.get(place)
         if known is None:
-            known = self._parsed[place] = _parse_pointers(self._tables.pointers[place], place)
+            known = self._parsed[place] = parse_pointers(self._tables.pointers[place], place)
         return known
 
     def _ancestors(self, places: Iterable[int]) -> dict[int, None]:
@@ -367,53 +371,9 @@ def _checked_pos(pos: str) -> str:
     return folded
 
 
-def _split_marker(word: str) -> tuple[str, str]:
-    if word.endswith(_MARKERS):
-        word, _, marker = word[:-1].rpartition("(")
-        return word, marker
-    return word, ""
-
-
-def _words(line: str) -> list[str]:
-    return [_split_marker(item.partition(":")[0])[0] for item in line.split(" ")]
-
-
 def _without(lemma: str, words: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for word in words:
         found.setdefault(word.lower(), word)
     found.pop(_key(lemma), None)
     return tuple(found.values())
-
-
-def _index_lemmas(lines: list[str]) -> dict[str, int | list[int]]:
-    """Lower-case lemma to ``rank << 20 | place``; a bare number where there is one sense, which saves memory."""
-    index: dict[str, int | list[int]] = {}
-    for place, line in enumerate(lines):
-        for item in line.lower().split(" "):
-            word, _, numbers = item.partition(":")
-            if word[-1] == ")":
-                word = _split_marker(word)[0]
-            packed = (int(numbers.partition(":")[0]) if numbers else 1) << _PLACE_BITS | place
-            known = index.setdefault(word, packed)
-            if known is not packed:
-                if isinstance(known, int):
-                    index[word] = [known, packed]
-                else:
-                    known.append(packed)
-    return index
-
-
-def _parse_pointers(line: str, place: int) -> _Pointers:
-    hypernyms, classes, heads, antonyms = [], [], [], []
-    for item in line.split():
-        if item[0] == "i":
-            classes.append(place + int(item[1:]))
-        elif item[0] == "&":
-            heads.append(place + int(item[1:]))
-        elif item[0] == "!":
-            target, source_word, target_word = item[1:].split(".")
-            antonyms.append((place + int(target), int(source_word), int(target_word)))
-        else:
-            hypernyms.append(place + int(item))
-    return _Pointers(tuple(hypernyms), tuple(classes), tuple(heads), tuple(antonyms))

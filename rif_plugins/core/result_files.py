@@ -1,0 +1,96 @@
+"""Append-only JSONL of records: a line is written whole or not at all, and survives a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+from rif_plugins.core.results import Record
+from rif_plugins.errors import DataError, UsageError
+
+
+class RecordWriter:
+    """Appends records to a file, one line a record, flushed at once.
+
+    A torn last line of an earlier run that was killed is cut off first.
+
+    Raises:
+        UsageError: The folder or file cannot be written.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {self.path}: {error.strerror}; choose a folder that you may write to"
+            ) from error
+        self._cut_torn_line()
+
+    def write(self, record: Record) -> None:
+        """Append one record with a single system call."""
+        line = json.dumps(record.to_dict(), ensure_ascii=True, allow_nan=False) + "\n"
+        data = line.encode("ascii")
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _cut_torn_line(self) -> None:
+        size = os.fstat(self._file).st_size
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            block = os.pread(self._file, end - start, start)
+            newline = block.rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end < size:
+            os.ftruncate(self._file, end)
+
+
+def read_records(path: Path | str) -> Iterator[Record]:
+    """Read records in order; a torn last line is left out.
+
+    Raises:
+        DataError: The file is missing, or a line is no record (with its line number).
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise DataError(f"results file {source} does not exist: expected a results.jsonl of an earlier run")
+    with source.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                data = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{source}, line {number}: expected a JSON object, got broken JSON") from error
+            if not isinstance(data, dict):
+                raise DataError(f"{source}, line {number}: expected a JSON object, got {type(data).__name__}")
+            try:
+                yield Record.from_dict(data)
+            except DataError as error:
+                raise DataError(f"{source}, line {number}: {error}") from error

@@ -1,0 +1,197 @@
+"""One record a pair and target: what was asked, what was found, what it cost.
+
+The JSON form is a contract (`SCHEMA`): fields are added, never renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from rif_plugins.core.outcomes import Outcome
+from rif_plugins.core.pair_search import PairSearchResult, Step
+from rif_plugins.core.pairs import Edit, Pair
+from rif_plugins.errors import DataError
+
+SCHEMA = "rif-results/1"
+Status = Literal["natural", "induced", "shifted", "failed", "skipped", "error"]
+STATUSES: tuple[Status, ...] = ("natural", "induced", "shifted", "failed", "skipped", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of ``results.jsonl``.
+
+    Attributes:
+        id: Stable name of this pair and target.
+        example: Name of the data row.
+        status: ``natural`` (the clean pair is in the target), ``induced`` (clean ``robust_fair``, found
+            pair in the target), ``shifted`` (reached from another violation), ``failed``, ``skipped``, ``error``.
+        stop_reason: Why the search ended, or why the example was skipped.
+        probabilities: Class probabilities by text name (``original`` ... ``perturbed_similar``).
+        equivalence: By side: ``forward``, ``backward``, ``score``.
+        pii, pid: By side, one value a step: size of the change of ``p_y`` per changed token, and its sign.
+        queries: ``victim_rows``, ``cache_hits``, ``entailment_rows``, ``proposer_calls``.
+        message: The error, where there was one.
+    """
+
+    id: str
+    example: str
+    target: str
+    status: Status
+    stop_reason: str
+    label: int | None = None
+    attribute: str = ""
+    clean_outcome: str = ""
+    outcome: str = ""
+    original: str = ""
+    similar: str = ""
+    perturbed_original: str = ""
+    perturbed_similar: str = ""
+    swaps: list[dict[str, Any]] = field(default_factory=list)
+    edits: list[dict[str, Any]] = field(default_factory=list)
+    probabilities: dict[str, list[float]] = field(default_factory=dict)
+    equivalence: dict[str, dict[str, float]] = field(default_factory=dict)
+    trajectory: list[dict[str, Any]] = field(default_factory=list)
+    pii: dict[str, list[float]] = field(default_factory=dict)
+    pid: dict[str, list[float]] = field(default_factory=dict)
+    queries: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    seed: int = 0
+    message: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, schema first."""
+        return {"schema": SCHEMA, **{name: getattr(self, name) for name in self.__slots__}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Record:
+        """Read the JSON form; unknown fields of a later minor version are ignored.
+
+        Raises:
+            DataError: Another schema, a missing field or an unknown status.
+        """
+        if data.get("schema") != SCHEMA:
+            raise DataError(f"record has schema {data.get('schema')!r}, expected {SCHEMA!r}")
+        missing = [name for name in ("id", "example", "target", "status", "stop_reason") if name not in data]
+        if missing:
+            raise DataError(f"record lacks the field {missing[0]!r}, expected all fields of {SCHEMA}")
+        if data["status"] not in STATUSES:
+            raise DataError(f"record has status {data['status']!r}, expected one of {', '.join(STATUSES)}")
+        return cls(**{name: data[name] for name in cls.__slots__ if name in data})
+
+    @property
+    def is_evaluated(self) -> bool:
+        """True when the pair was searched (neither skipped nor an error)."""
+        return self.status not in ("skipped", "error")
+
+    @property
+    def is_found(self) -> bool:
+        """True when the pair ends in the target outcome."""
+        return self.status in ("natural", "induced", "shifted")
+
+    def with_costs(self, *, queries: dict[str, int], seconds: float) -> Record:
+        """The same record with its costs filled in."""
+        return replace(self, queries=queries, seconds=seconds)
+
+
+def status_of(result: PairSearchResult[Any], target: Outcome) -> Status:
+    """Natural, induced, shifted or failed, by the clean and the final outcome."""
+    if result.clean_outcome is target:
+        return "natural"
+    if result.outcome is not target:
+        return "failed"
+    return "induced" if result.clean_outcome is Outcome.ROBUST_FAIR else "shifted"
+
+
+def record_id(example: str, pair: Pair, target: str) -> str:
+    """A short stable id of one pair and target."""
+    key = "\x1f".join((example, pair.original, pair.similar, str(target)))
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def searched_record(
+    pair: Pair,
+    result: PairSearchResult[Any],
+    *,
+    texts: tuple[str, str],
+    edits: Sequence[Edit],
+    example: str,
+    label: int,
+    target: Outcome,
+    seed: int,
+) -> Record:
+    """The record of a searched pair, costs and equivalence still to be added.
+
+    Args:
+        pair: The pair.
+        result: What the search returned.
+        texts: The perturbed original and the perturbed similar text.
+        edits: The edits of both sides.
+        example: Name of the data row.
+        label: The right label.
+        target: The outcome aimed at.
+        seed: The run's seed.
+    """
+    pii, pid = impacts(result.trajectory)
+    return Record(
+        id=record_id(example, pair, target),
+        example=example,
+        label=int(label),
+        attribute=pair.attribute,
+        target=str(target),
+        status=status_of(result, target),
+        stop_reason=result.stop_reason,
+        clean_outcome=str(result.clean_outcome),
+        outcome=str(result.outcome),
+        original=pair.original,
+        similar=pair.similar,
+        perturbed_original=texts[0],
+        perturbed_similar=texts[1],
+        swaps=[{"start": s.start, "end": s.end, "from": s.source, "to": s.target} for s in pair.swaps],
+        edits=[
+            {"side": e.side, "start": e.start, "end": e.end, "from": e.source, "to": e.target} for e in edits
+        ],
+        probabilities={
+            "original": _floats(result.clean.p),
+            "similar": _floats(result.clean.p_similar),
+            "perturbed_original": _floats(result.state.p),
+            "perturbed_similar": _floats(result.state.p_similar),
+        },
+        trajectory=[
+            {
+                "step": s.step,
+                "p_original": round(s.p_original, 8),
+                "p_similar": round(s.p_similar, 8),
+                "objective": round(s.objective, 8),
+            }
+            for s in result.trajectory
+        ],
+        pii=pii,
+        pid=pid,
+        seed=seed,
+    )
+
+
+def impacts(trajectory: Sequence[Step]) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Perturbation impact intensity and direction (PII, PID) of each side and step.
+
+    Without gradients ``f = p_y``: ``PII = |p_t - p_(t-1)| / tokens changed in the step`` and
+    ``PID = sign(p_t - p_(t-1))``; a side that did not change has 0 for both.
+    """
+    pii: dict[str, list[float]] = {"original": [], "similar": []}
+    pid: dict[str, list[float]] = {"original": [], "similar": []}
+    for before, after in zip(trajectory, trajectory[1:], strict=False):
+        for side, change, n_tokens in (
+            ("original", after.p_original - before.p_original, after.n_edits_original - before.n_edits_original),
+            ("similar", after.p_similar - before.p_similar, after.n_edits_similar - before.n_edits_similar),
+        ):
+            pii[side].append(round(abs(change) / n_tokens, 8) if n_tokens else 0.0)
+            pid[side].append(float((change > 0) - (change < 0)) if n_tokens else 0.0)
+    return pii, pid
+
+
+def _floats(values: Any) -> list[float]:
+    return [round(float(value), 8) for value in values]

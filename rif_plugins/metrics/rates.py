@@ -1,0 +1,102 @@
+"""Counts and rates of a run, with 95 % intervals.
+
+Denominators: natural rate over all evaluated pairs; induced rate over clean ``robust_fair`` pairs;
+robustness, fairness and RIF rates (the share of pairs that stand) over all evaluated pairs, natural
+violations included. ``shifted`` pairs belong to neither the natural nor the induced rate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rif_plugins.core.outcomes import Outcome
+from rif_plugins.core.results import STATUSES, Record
+
+
+def wilson_interval(successes: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson score interval of a proportion, as ``scipy.stats`` computes it; (0, 1) when empty."""
+    if total == 0:
+        return 0.0, 1.0
+    from scipy.stats import binomtest
+
+    interval = binomtest(successes, total).proportion_ci(confidence, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """``successes`` of ``total``, as a fraction with its 95 % Wilson interval."""
+
+    successes: int
+    total: int
+
+    @property
+    def value(self) -> float | None:
+        """The fraction; None when there is nothing to divide by."""
+        return self.successes / self.total if self.total else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Value, interval and both counts."""
+        low, high = wilson_interval(self.successes, self.total)
+        return {
+            "value": self.value,
+            "low": low,
+            "high": high,
+            "successes": self.successes,
+            "total": self.total,
+        }
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "no pairs"
+        low, high = wilson_interval(self.successes, self.total)
+        return f"{self.value:.1%} [{low:.1%}, {high:.1%}] ({self.successes} of {self.total})"
+
+
+def summarise(records: Iterable[Record]) -> dict[str, Any]:
+    """Counts, rates, edits, equivalence and costs of records that share one target.
+
+    Returns:
+        A dictionary whose rates are ``Rate`` objects; ``n_*`` are counts, ``mean_*`` averages over the
+        found pairs (None when nothing was found).
+    """
+    rows = list(records)
+    status = Counter(row.status for row in rows)
+    evaluated = [row for row in rows if row.is_evaluated]
+    clean = Counter(row.clean_outcome for row in evaluated)
+    final = [Outcome(row.outcome) for row in evaluated]
+    found = [row for row in evaluated if row.is_found]
+    edited = [row for row in found if row.status != "natural"]
+    scores = [side["score"] for row in edited for side in row.equivalence.values()]
+    summary: dict[str, Any] = {
+        "n_examples": len({row.example for row in rows}),
+        "n_pairs": len(evaluated),
+        "n_skipped": status["skipped"],
+        "n_errors": status["error"],
+        **{f"n_{name}": status[name] for name in STATUSES if name not in ("skipped", "error")},
+        "clean_outcomes": {str(outcome): clean[str(outcome)] for outcome in Outcome},
+        "skip_reasons": dict(Counter(row.stop_reason for row in rows if row.status == "skipped")),
+        "accuracy": Rate(sum(Outcome(row.clean_outcome).is_robust for row in evaluated), len(evaluated)),
+        "individual_fairness_rate": Rate(
+            sum(Outcome(row.clean_outcome).is_fair for row in evaluated), len(evaluated)
+        ),
+        "natural_rate": Rate(status["natural"], len(evaluated)),
+        "induced_rate": Rate(status["induced"], clean[str(Outcome.ROBUST_FAIR)]),
+        "robustness_rate": Rate(sum(outcome.is_robust for outcome in final), len(final)),
+        "fairness_rate": Rate(sum(outcome.is_fair for outcome in final), len(final)),
+        "rif_rate": Rate(sum(not outcome.is_violation for outcome in final), len(final)),
+        "mean_edits": _mean([len(row.edits) for row in edited]),
+        "mean_equivalence": _mean(scores),
+        "victim_rows": sum(row.queries.get("victim_rows", 0) for row in rows),
+        "cache_hits": sum(row.queries.get("cache_hits", 0) for row in rows),
+        "entailment_rows": sum(row.queries.get("entailment_rows", 0) for row in rows),
+        "seconds": sum(row.seconds for row in rows),
+    }
+    return summary
+
+
+def _mean(values: list[float] | list[int]) -> float | None:
+    return float(sum(values)) / len(values) if values else None

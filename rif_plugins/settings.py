@@ -1,0 +1,233 @@
+"""Settings of a run: `rif.toml`, then ``RIF_*`` environment variables, which win.
+
+TextAttack refuses recipe names with arguments, so this is how a recipe is configured from its command line.
+The file is the one named by ``RIF_PLUGINS_CONFIG``, else ``rif.toml`` in the working folder if it exists. Its
+keys are the field names of :class:`Settings`; the variable of ``min_equivalence`` is ``RIF_MIN_EQUIVALENCE``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rif_plugins.errors import UsageError
+
+CONFIG_VARIABLE = "RIF_PLUGINS_CONFIG"
+CONFIG_FILE = "rif.toml"
+PREFIX = "RIF_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run does where its command line is silent.
+
+    Attributes:
+        sensitive: Sensitive attributes to swap; ``None`` means all that the lexicon has.
+        lexicon: A lexicon file, used with the embedded one; ``None`` means the embedded one alone.
+        counterparts: How many similar texts an example gets: ``"all"`` or a number.
+        proposer: Where replacement words come from: ``wordnet`` or ``table:FILE``.
+        entailment: The entailment scorer: ``embedded``, ``hf:NAME`` or ``none``.
+        min_equivalence: Least bidirectional entailment of an admissible edit, 0 to 1.
+        scope: Whether the edited sentence or the bare word is scored.
+        positions: Whether both sides of a pair share the edited positions.
+        max_positions: Most token positions tried on a text.
+        max_edits: Most edits on one side; ``None`` means no limit.
+        max_candidates: Most candidates for a token.
+        max_counterparts: Most similar texts searched for one example.
+        saliency: How token positions are ranked.
+        seed: Seed of every random choice.
+        batch_size: Victim rows in one call.
+        filter_order: Which of filter and victim sees candidates first; ``"auto"`` is the filter when a query
+            budget is set, else the victim. The accepted edits are the same, the costs are not.
+        results: Append one JSON record an example to this file.
+    """
+
+    sensitive: tuple[str, ...] | None = None
+    lexicon: Path | None = None
+    counterparts: Literal["all"] | int = "all"
+    proposer: str = "wordnet"
+    entailment: str = "embedded"
+    min_equivalence: float = 0.8
+    scope: Literal["sentence", "word"] = "sentence"
+    positions: Literal["shared", "independent", "coupled"] = "shared"
+    max_positions: int = 20
+    max_edits: int | None = None
+    max_candidates: int = 12
+    max_counterparts: int = 8
+    saliency: Literal["delete", "mask", "random"] = "delete"
+    seed: int = 0
+    batch_size: int = 32
+    filter_order: Literal["auto", "filter-first", "victim-first"] = "auto"
+    results: Path | None = None
+
+    @classmethod
+    def load(cls, path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+        """Read the settings file and the environment.
+
+        Args:
+            path: The settings file; by default the one that the module's documentation names.
+            environment: Environment variables; by default the process's own.
+
+        Raises:
+            UsageError: The file cannot be read, or a key or a value is not one of those allowed.
+        """
+        variables = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        file = path or settings_file(variables)
+        if file is not None:
+            for key, raw in _read(file).items():
+                values[key] = _checked(key, raw, f"{file}: key `{key}`")
+        for key in FIELDS:
+            variable = variable_of(key)
+            if variable in variables:
+                values[key] = _checked(key, variables[variable], f"environment variable {variable}")
+        return cls(**values)
+
+    def updated(self, **values: Any) -> Settings:
+        """A copy with some fields replaced.
+
+        Raises:
+            UsageError: A name is no setting, or a value is not one of those allowed.
+        """
+        for key, value in values.items():
+            if key not in FIELDS:
+                raise UsageError(f"unknown setting `{key}`; allowed are {', '.join(FIELDS)}")
+            values[key] = value if value is None else _checked(key, value, f"setting `{key}`")
+        return dataclasses.replace(self, **values)
+
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
+
+
+def variable_of(key: str) -> str:
+    """The environment variable that overrides a key."""
+    return PREFIX + key.upper()
+
+
+def settings_file(environment: Mapping[str, str] | None = None) -> Path | None:
+    """The settings file in force, or ``None`` when there is none.
+
+    Raises:
+        UsageError: ``RIF_PLUGINS_CONFIG`` names a file that does not exist.
+    """
+    variables = os.environ if environment is None else environment
+    named = variables.get(CONFIG_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise UsageError(f"{CONFIG_VARIABLE}: no file {named!r}; correct the path or unset the variable")
+        return Path(named)
+    return Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror}); correct {CONFIG_VARIABLE}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: not TOML ({error}); write lines like `min_equivalence = 0.8`") from error
+    for key in values:
+        if key not in FIELDS:
+            raise UsageError(f"{file}: unknown key `{key}`; allowed are {', '.join(FIELDS)}")
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one field is read: ``parse`` raises ``ValueError`` on what ``allowed`` does not describe."""
+
+    allowed: str
+    parse: Callable[[Any], Any]
+
+
+def _checked(key: str, raw: Any, place: str) -> Any:
+    kind = _KINDS[key]
+    try:
+        return kind.parse(raw)
+    except ValueError:
+        raise UsageError(f"{place}: expected {kind.allowed}, got {raw!r}") from None
+
+
+def _text(raw: Any) -> str:
+    if not isinstance(raw, str) or not raw.strip():
+        raise ValueError
+    return raw.strip()
+
+
+def _whole_number(least: int) -> Callable[[Any], int]:
+    def parse(raw: Any) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, (int, str)):
+            raise ValueError
+        number = int(raw)
+        if number < least:
+            raise ValueError
+        return number
+
+    return parse
+
+
+def _fraction(raw: Any) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
+        raise ValueError
+    number = float(raw)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError
+    return number
+
+
+def _one_of(*choices: str) -> _Kind:
+    def parse(raw: Any) -> str:
+        if raw not in choices:
+            raise ValueError
+        return str(raw)
+
+    return _Kind("one of " + ", ".join(f'"{choice}"' for choice in choices), parse)
+
+
+def _attributes(raw: Any) -> tuple[str, ...] | None:
+    names = raw.split(",") if isinstance(raw, str) else raw
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError
+    cleaned = tuple(name.strip() for name in names if name.strip())
+    if not cleaned:
+        raise ValueError
+    return None if cleaned == ("all",) else cleaned
+
+
+def _or_word(word: str, value: Any, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda raw: value if raw == word else parse(raw)
+
+
+_KINDS: dict[str, _Kind] = {
+    "sensitive": _Kind('attribute names such as "gender,race", or "all"', _attributes),
+    "lexicon": _Kind("the path of a lexicon file", lambda raw: Path(_text(raw))),
+    "counterparts": _Kind('"all" or a whole number from 1', _or_word("all", "all", _whole_number(1))),
+    "proposer": _Kind('"wordnet" or "table:FILE"', _text),
+    "entailment": _Kind('"embedded", "hf:NAME" or "none"', _text),
+    "min_equivalence": _Kind("a number from 0 to 1", _fraction),
+    "scope": _one_of("sentence", "word"),
+    "positions": _one_of("shared", "independent", "coupled"),
+    "max_positions": _Kind("a whole number from 1", _whole_number(1)),
+    "max_edits": _Kind('a whole number from 0, or "none"', _or_word("none", None, _whole_number(0))),
+    "max_candidates": _Kind("a whole number from 1", _whole_number(1)),
+    "max_counterparts": _Kind("a whole number from 1", _whole_number(1)),
+    "saliency": _one_of("delete", "mask", "random"),
+    "seed": _Kind("a whole number from 0", _whole_number(0)),
+    "batch_size": _Kind("a whole number from 1", _whole_number(1)),
+    "filter_order": _one_of("auto", "filter-first", "victim-first"),
+    "results": _Kind("the path of a file to append to", lambda raw: Path(_text(raw))),
+}
+
+
+def allowed_values(key: str) -> str:
+    """What a key accepts, in words."""
+    return _KINDS[key].allowed

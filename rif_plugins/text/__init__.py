@@ -1,0 +1,1 @@
+"""TextAttack components: the only package that imports ``textattack``."""

@@ -1,0 +1,129 @@
+"""One side of a pair, edited through the host's own transformation and constraints.
+
+The host's constraints are applied to each side alone, against its own unedited text, never to the
+joined text of the pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textattack import Attack
+from textattack.shared import AttackedText
+
+from rif_plugins.core.pairs import Edit, Pair, Side, Span
+from rif_plugins.core.sides import Proposal, TokenAlignment
+from rif_plugins.core.tokens import remove_span, replace_spans
+from rif_plugins.text.pairing import word_offsets
+
+
+@dataclass(frozen=True)
+class HostState:
+    """A text of the host, the state it was made from, and all edits so far."""
+
+    attacked_text: AttackedText
+    parent: HostState | None = None
+    edits: tuple[Edit, ...] = ()
+
+
+class HostSide:
+    """An ``EditableSide`` driven by a TextAttack ``Attack``.
+
+    Args:
+        attack: Supplies transformation and constraints.
+        pair: The pair.
+        side: Which side of it.
+        alignment: ``align_tokens(pair)``.
+    """
+
+    def __init__(self, attack: Attack, pair: Pair, side: Side, alignment: TokenAlignment) -> None:
+        self.attack = attack
+        self.side = side
+        self.unedited = pair.text(side)
+        self.start = HostState(AttackedText(self.unedited))
+        self._spans = alignment.spans(side)
+        word_at = {span: index for index, (_, span) in enumerate(word_offsets(self.start.attacked_text))}
+        _, allowed = attack.get_indices_to_order(self.start.attacked_text)
+        allowed_words = set(allowed)
+        self._words = {
+            position: word_at[span]
+            for position, span in enumerate(self._spans)
+            if word_at.get(span) in allowed_words
+        }
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """Indices into the alignment that the host's pre-transformation constraints allow."""
+        return list(self._words)
+
+    def text(self, state: HostState) -> str:
+        """The text of a state."""
+        return str(state.attacked_text.text)
+
+    def without(self, position: int, mask_token: str | None = None) -> str:
+        """The unedited text without one token."""
+        span = self._spans[position]
+        if mask_token is None:
+            return remove_span(self.unedited, span)
+        return replace_spans(self.unedited, {span: mask_token})
+
+    def propose(self, state: HostState, position: int) -> list[Proposal[HostState]]:
+        """Ask the host's transformation for replacements of one word."""
+        current = state.attacked_text
+        index = int(current.convert_from_original_idxs([self._words[position]])[0])
+        if index < 0:
+            return []
+        transformed = self.attack.transformation(
+            current,
+            pre_transformation_constraints=self.attack.pre_transformation_constraints,
+            indices_to_modify=[index],
+        )
+        span = self._spans[position]
+        proposals = []
+        for text in transformed:
+            edit = self._edit(state, text, span)
+            if edit is not None:
+                edits = tuple(sorted((*state.edits, edit), key=lambda e: e.start))
+                proposals.append(Proposal(edit.target, HostState(text, state, edits)))
+        return proposals
+
+    def admissible(self, states: Sequence[HostState]) -> list[bool]:
+        """Apply the host's constraints to each state."""
+        verdicts = []
+        for parent, group in _by_parent(states):
+            if parent is None:
+                verdicts += [True] * len(group)
+                continue
+            kept = self.attack.filter_transformations(
+                [state.attacked_text for state in group],
+                parent.attacked_text,
+                self.start.attacked_text,
+            )
+            texts = {text.text for text in kept}
+            verdicts += [state.attacked_text.text in texts for state in group]
+        return verdicts
+
+    def _edit(self, state: HostState, text: AttackedText, span: Span) -> Edit | None:
+        """The replacement of one token, or None when the transformation changed anything else."""
+        shift = sum(len(e.target) - (e.end - e.start) for e in state.edits if e.end <= span.start)
+        before = state.attacked_text.text
+        head, tail = before[: span.start + shift], before[span.end + shift :]
+        new = text.text
+        if new == before or len(new) < len(head) + len(tail):
+            return None
+        if not (new.startswith(head) and new.endswith(tail)):
+            return None
+        target = new[len(head) : len(new) - len(tail)]
+        return Edit(self.side, span.start, span.end, self.unedited[span.start : span.end], target)
+
+
+def _by_parent(states: Sequence[HostState]) -> list[tuple[HostState | None, list[HostState]]]:
+    """Runs of states that were made from the same state, in order."""
+    groups: list[tuple[HostState | None, list[HostState]]] = []
+    for state in states:
+        if groups and groups[-1][0] is state.parent:
+            groups[-1][1].append(state)
+        else:
+            groups.append((state.parent, [state]))
+    return groups

@@ -1,0 +1,263 @@
+"""The pair search as a TextAttack search method."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, Literal
+
+from textattack import Attack
+from textattack.goal_function_results import GoalFunctionResultStatus
+from textattack.search_methods import SearchMethod
+
+from rif_plugins.core.objective import FloatArray
+from rif_plugins.core.pair_search import (
+    PairSearchResult,
+    PositionMode,
+    SaliencyMethod,
+    SearchSettings,
+    run_search,
+    search_pair,
+)
+from rif_plugins.core.pairs import Pair, Side
+from rif_plugins.core.results import Record, searched_record
+from rif_plugins.core.seeds import example_generator
+from rif_plugins.core.sides import align_tokens
+from rif_plugins.core.victim import VictimCallError
+from rif_plugins.errors import UsageError, VictimRowError
+from rif_plugins.settings import Settings
+from rif_plugins.text.constraints import BidirectionalEntailment
+from rif_plugins.text.goal_functions import PairGoalFunction
+from rif_plugins.text.goal_result import PairGoalFunctionResult
+from rif_plugins.text.host_side import HostSide, HostState
+from rif_plugins.text.pairing import pair_text, rewritten
+from rif_plugins.text.transformations import ProposedWordSwap
+
+FilterOrder = Literal["auto", "filter-first", "victim-first"]
+
+
+class DecoupledPairSearch(SearchMethod):  # type: ignore[misc]
+    """Greedy search over both sides of a pair, each side with its own edits.
+
+    Needs a pair goal such as ``RobustBiased``; takes any transformation and constraints of the host,
+    which it applies to each side alone. Where an example has several similar texts, the most
+    promising pair is searched first, then the others until one reaches the target.
+
+    Args:
+        positions: ``"shared"``, ``"independent"`` or ``"coupled"``.
+        max_positions: Most positions tried, by saliency.
+        max_edits: Most edits a side.
+        saliency: ``"delete"``, ``"mask"`` or ``"random"``.
+        filter_order: Which of filter and victim sees candidates first (see ``Settings.filter_order``).
+        seed: Run seed of the random saliency.
+
+    Arguments that are None are read from the settings.
+    """
+
+    def __init__(
+        self,
+        positions: PositionMode | None = None,
+        max_positions: int | None = None,
+        max_edits: int | None = None,
+        saliency: SaliencyMethod | None = None,
+        filter_order: FilterOrder | None = None,
+        seed: int | None = None,
+    ) -> None:
+        settings = Settings.load()
+        self.settings = SearchSettings(
+            positions=positions or settings.positions,
+            max_positions=settings.max_positions if max_positions is None else max_positions,
+            max_edits=settings.max_edits if max_edits is None else max_edits,
+            saliency=saliency or settings.saliency,
+        )
+        self.filter_order: FilterOrder = filter_order or settings.filter_order
+        self.seed = settings.seed if seed is None else seed
+
+    @property
+    def is_black_box(self) -> bool:
+        """Only class probabilities are needed."""
+        return True
+
+    def perform_search(self, initial_result: PairGoalFunctionResult) -> PairGoalFunctionResult:
+        """Search the pairs of the example that the goal has prepared."""
+        goal = self._goal()
+        start = time.perf_counter()
+        rows_before = self._entailment_rows()
+        calls_before = self._proposer_calls()
+        best: tuple[Pair, PairSearchResult[HostState], list[Record]] | None = None
+        message = ""
+        try:
+            for pair in goal.pairs:
+                result = self._search(goal, pair)
+                if best is None or result.is_success:
+                    best = (pair, result, [])
+                if result.is_success or goal.budget.is_spent:
+                    break
+        except (VictimCallError, VictimRowError) as error:
+            message = str(error)
+        if best is None:
+            return self._failed(goal, initial_result, message, start)
+        final = self._final(goal, best[0], best[1], initial_result)
+        final.message = message
+        if final.record is not None:
+            final.record = self._with_costs(
+                final.record, goal, start, rows_before, calls_before, message=message
+            )
+            goal.write(final.record)
+        return final
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _goal(self) -> PairGoalFunction:
+        goal = self.goal_function
+        if not isinstance(goal, PairGoalFunction):
+            raise UsageError(
+                f"DecoupledPairSearch searches pairs: expected a goal such as RobustBiased, "
+                f"got {type(goal).__name__}; choose --goal-function rif-robust-biased"
+            )
+        return goal
+
+    @property
+    def _attack(self) -> Attack:
+        # The host hands out bound methods of the attack but not the attack itself.
+        return self.get_transformations.__self__
+
+    def _search(self, goal: PairGoalFunction, pair: Pair) -> PairSearchResult[HostState]:
+        alignment = align_tokens(pair)
+        sides = [HostSide(self._attack, pair, side, alignment) for side in _SIDES]
+        is_limited = goal.budget.limit is not None
+        filter_first = self.filter_order == "filter-first" or (self.filter_order == "auto" and is_limited)
+        search = search_pair(
+            sides[0],
+            sides[1],
+            label=goal.ground_truth_output,
+            objective=goal.objective,
+            settings=replace(self.settings, filter_first=filter_first),
+            rng=example_generator(self.seed, goal.example),
+        )
+        return run_search(search, goal.score_texts)
+
+    def _final(
+        self,
+        goal: PairGoalFunction,
+        pair: Pair,
+        result: PairSearchResult[HostState],
+        initial_result: PairGoalFunctionResult,
+    ) -> PairGoalFunctionResult:
+        texts = (str(result.state.original.attacked_text.text), str(result.state.similar.attacked_text.text))
+        if result.stop_reason == "success" and not goal.is_confirmed(texts):
+            # The victim changed its answer: nothing was shown, so nothing is claimed.
+            result = replace(result, stop_reason="exhausted", state=result.clean, outcome=result.clean_outcome)
+            texts = (pair.original, pair.similar)
+        if initial_result.pair != pair:
+            # The host prints its initial result beside ours: show the clean pair that was searched.
+            _show(initial_result, goal, pair, result)
+        final = goal.result_for(
+            rewritten(initial_result.attacked_text, texts), _rows(result.state), pair
+        )
+        edits = (*result.state.original.edits, *result.state.similar.edits)
+        record = searched_record(
+            pair,
+            result,
+            texts=texts,
+            edits=edits,
+            example=goal.example,
+            label=goal.ground_truth_output,
+            target=goal.target,
+            seed=self.seed,
+        )
+        final.record = replace(record, equivalence=self._equivalence(pair, texts))
+        return final
+
+    def _equivalence(self, pair: Pair, texts: tuple[str, str]) -> dict[str, dict[str, float]]:
+        values: dict[str, dict[str, float]] = {}
+        for constraint in self._entailments():
+            for side, edited in zip(_SIDES, texts, strict=True):
+                verdict = constraint.verdicts(pair.text(side), [edited])[0]
+                values[side] = {
+                    "forward": round(verdict.forward, 6),
+                    "backward": round(verdict.backward, 6),
+                    "score": round(verdict.score, 6),
+                }
+        return values
+
+    def _failed(
+        self, goal: PairGoalFunction, initial_result: PairGoalFunctionResult, message: str, start: float
+    ) -> PairGoalFunctionResult:
+        """The victim raised before any pair was searched: the clean pair, and the error."""
+        text = initial_result.attacked_text
+        final = goal.result_for(text, initial_result.raw_output, initial_result.pair)
+        final.goal_status = GoalFunctionResultStatus.SEARCHING
+        final.message = message
+        final.record = Record(
+            id=f"{goal.example}-{goal.target}",
+            example=goal.example,
+            target=str(goal.target),
+            status="error",
+            stop_reason="error",
+            label=goal.ground_truth_output,
+            attribute=initial_result.pair.attribute if initial_result.pair else "",
+            original=initial_result.pair.original if initial_result.pair else "",
+            similar=initial_result.pair.similar if initial_result.pair else "",
+            queries={"victim_rows": goal.budget.spent, "cache_hits": goal.budget.hits},
+            seconds=round(time.perf_counter() - start, 4),
+            seed=self.seed,
+            message=message,
+        )
+        goal.write(final.record)
+        return final
+
+    def _with_costs(
+        self,
+        record: Record,
+        goal: PairGoalFunction,
+        start: float,
+        rows_before: int,
+        calls_before: int,
+        *,
+        message: str,
+    ) -> Record:
+        queries = {
+            "victim_rows": goal.budget.spent,
+            "cache_hits": goal.budget.hits,
+            "entailment_rows": self._entailment_rows() - rows_before,
+            "proposer_calls": self._proposer_calls() - calls_before,
+        }
+        record = record.with_costs(queries=queries, seconds=round(time.perf_counter() - start, 4))
+        return replace(record, message=message) if message else record
+
+    def _entailments(self) -> list[BidirectionalEntailment]:
+        return [c for c in self._attack.constraints if isinstance(c, BidirectionalEntailment)]
+
+    def _entailment_rows(self) -> int:
+        return sum(constraint.n_rows for constraint in self._entailments())
+
+    def _proposer_calls(self) -> int:
+        transformation = self._attack.transformation
+        parts = getattr(transformation, "transformations", [transformation])
+        return sum(part.n_calls for part in parts if isinstance(part, ProposedWordSwap))
+
+    def extra_repr_keys(self) -> list[str]:
+        """Fields shown in the host's print of the attack."""
+        return ["settings", "filter_order"]
+
+
+_SIDES: tuple[Side, Side] = ("original", "similar")
+
+
+def _rows(state: Any) -> FloatArray:
+    import numpy as np
+
+    return np.stack([state.p, state.p_similar])
+
+
+def _show(
+    initial_result: PairGoalFunctionResult,
+    goal: PairGoalFunction,
+    pair: Pair,
+    result: PairSearchResult[HostState],
+) -> None:
+    """Make the initial result show another clean pair of the same example."""
+    names = initial_result.attacked_text.attack_attrs.get("label_names")
+    fresh = goal.result_for(pair_text(pair.original, pair.similar, names), _rows(result.clean), pair)
+    initial_result.__dict__.update(fresh.__dict__)
