@@ -97,7 +97,7 @@ class Settings:
         for key, value in values.items():
             if key not in FIELDS:
                 raise UsageError(f"unknown setting `{key}`; allowed are {', '.join(FIELDS)}")
-            values[key] = value if value is None else _checked(key, value, f"setting `{key}`")
+            values[key] = None if value is None else _checked(key, _as_read(value), f"setting `{key}`")
         return dataclasses.replace(self, **values)
 
 
@@ -107,6 +107,13 @@ FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
 def variable_of(key: str) -> str:
     """The environment variable that overrides a key."""
     return PREFIX + key.upper()
+
+
+def _as_read(value: Any) -> Any:
+    """A Python value as a settings file would give it."""
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def settings_file(environment: Mapping[str, str] | None = None) -> Path | None:

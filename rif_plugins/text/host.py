@@ -43,6 +43,10 @@ class HostTable:
     home: str
     names: Mapping[str, str]
 
+    def path_of(self, name: str) -> str:
+        """The class path that TextAttack evaluates for one of our names."""
+        return f"{self.home}.{self.names[name].partition(':')[2]}"
+
 
 def host_tables() -> tuple[HostTable, ...]:
     """The tables of TextAttack that get our names."""
@@ -101,7 +105,7 @@ def register() -> None:
 def is_registered() -> bool:
     """True when every one of our names stands in TextAttack's tables."""
     return "textattack" in sys.modules and all(
-        table.names.keys() <= _table_of(table).keys() for table in host_tables()
+        _table_of(table).get(name) == table.path_of(name) for table in host_tables() for name in table.names
     )
 
 
@@ -112,7 +116,7 @@ def _fill(table: HostTable) -> list[str]:
     taken = []
     for name, target in table.names.items():
         attribute = target.partition(":")[2]
-        path = f"{table.home}.{attribute}"
+        path = table.path_of(name)
         is_foreign = attribute in vars(home) and lazy.get(attribute) != target
         if is_foreign or entries.get(name, path) != path:
             taken.append(name)

@@ -1,0 +1,74 @@
+# Each target makes the virtual environment first when it is missing or older than the requirements.
+#   make demo          find violations of the embedded classifier, offline (under a minute)
+#   make test          the fast tests          make test-slow     the slow ones
+#   make lint          ruff and mypy           make test-install  wheel and editable installs
+#   make bench         all benchmarks          make clean         remove what was made
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+STAMP := $(VENV)/.installed
+TRAIN_STAMP := $(VENV)/.installed-train
+# The pinned set has no releases for Python 3.10, where the requirements alone decide.
+CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; print("-c constraints.txt" if sys.version_info >= (3, 11) else "")')
+OUT ?= out
+
+.PHONY: all install demo test test-slow test-install lint format bench bench-import bench-entailment train-entailment clean
+all: lint test
+
+# torch first: it is the largest download, and the one whose build people choose themselves.
+$(STAMP): pyproject.toml setup.cfg setup.py constraints.txt rif_plugins_autoload.pth
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) $(CONSTRAINTS) torch==2.13.0
+	$(PIP) $(CONSTRAINTS) -e '.[dev]'
+	touch $@
+
+$(TRAIN_STAMP): $(STAMP)
+	$(PIP) $(CONSTRAINTS) -e '.[dev,train]'
+	touch $@
+
+install: $(STAMP)
+
+demo: $(STAMP)
+	mkdir -p $(OUT)
+	$(BIN)/textattack attack --recipe rifair-robust-biased \
+	  --model-from-file recipes/victims/embedded.py --dataset-from-file recipes/data/embedded.py \
+	  --num-examples 40 --log-to-csv $(OUT)/demo.csv --log-to-txt $(OUT)/demo.txt \
+	  --log-summary-to-json $(OUT)/demo.json
+	@echo
+	@echo 'Every attacked example, with both sides: $(OUT)/demo.csv and $(OUT)/demo.txt'
+	@echo 'The two tables of the summary:           $(OUT)/demo.json'
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -q
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -q -m slow --ignore=tests/install
+
+test-install: $(STAMP)
+	$(BIN)/python -m pytest -q -m slow tests/install
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: bench-import bench-entailment
+
+bench-import: $(STAMP)
+	$(BIN)/python benchmarks/import_cost.py --out $(OUT)/import_cost.json
+
+bench-entailment: $(STAMP)
+	$(BIN)/python benchmarks/entailment.py
+
+train-entailment: $(TRAIN_STAMP)
+	$(BIN)/python benchmarks/train_entailment.py
+
+clean:
+	rm -rf $(VENV) $(OUT) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

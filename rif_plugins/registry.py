@@ -1,0 +1,51 @@
+"""Every name this package offers to others, on one screen.
+
+Strings only: reading this file imports nothing. `rif_plugins.text.host` puts the tables into TextAttack,
+`rif_plugins.cli.main` dispatches the commands. ``module:attribute`` says where a class or function lives.
+"""
+
+from __future__ import annotations
+
+# Called by the start-up file when TextAttack has been imported
+HOST_HOOK = "rif_plugins.text.host:register"
+
+# textattack attack --recipe NAME, textattack train --attack NAME
+ATTACK_RECIPES = {
+    "rifair-robust-biased": "rif_plugins.text.recipes:RIFairRobustBiased",
+    "rifair-unrobust-biased": "rif_plugins.text.recipes:RIFairUnrobustBiased",
+    "rifair-unrobust-fair": "rif_plugins.text.recipes:RIFairUnrobustFair",
+}
+
+# textattack attack --goal-function NAME; built as Class(model_wrapper, ...)
+GOAL_FUNCTIONS = {
+    "rif-robust-biased": "rif_plugins.text.goal_functions:RobustBiased",
+    "rif-unrobust-biased": "rif_plugins.text.goal_functions:UnrobustBiased",
+    "rif-unrobust-fair": "rif_plugins.text.goal_functions:UnrobustFair",
+}
+
+# textattack attack --search-method NAME; built as Class(...)
+SEARCH_METHODS = {
+    "rif-decoupled": "rif_plugins.text.search_methods:DecoupledPairSearch",
+}
+
+# textattack attack --transformation NAME; built as Class(...)
+TRANSFORMATIONS = {
+    "rif-proposed-swap": "rif_plugins.text.transformations:ProposedWordSwap",
+    "rif-sensitive-mask": "rif_plugins.text.transformations:SensitiveTokenMask",
+    "rif-sensitive-swap": "rif_plugins.text.transformations:SensitiveTokenSwap",
+}
+
+# textattack attack --constraints NAME ...; built as Class(...)
+CONSTRAINTS = {
+    "rif-entailment": "rif_plugins.text.constraints:BidirectionalEntailment",
+}
+
+# textattack augment --recipe NAME
+AUGMENTATION_RECIPES: dict[str, str] = {}
+
+# rif NAME: the module has `main(arguments: Sequence[str]) -> int`, and the text is its line in `rif --help`
+COMMANDS = {
+    "attack": ("rif_plugins.cli.attack", "TextAttack's `attack` with the RIF recipes and settings"),
+    "demo": ("rif_plugins.cli.demo", "audit the embedded victim on the embedded examples, offline"),
+    "doctor": ("rif_plugins.cli.doctor", "what is installed, what is missing, and the command that mends it"),
+}
