@@ -1,0 +1,80 @@
+"""What no proposer may touch: sensitive tokens, negations and numbers.
+
+An edit that adds, drops or changes one of them changes who or how much is spoken of, or turns the
+statement round, so it is refused before any model is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rif_plugins.proposers.closed_classes import NEGATIONS, NEGATIVE_PREFIXES, NUMBER_WORDS
+
+_PARTS = re.compile(r"[^\s_\-‐‑–—/]+")
+_EDGES = "'\"‘’“”.,;:!?()[]{}"
+
+
+def is_negation(word: str) -> bool:
+    """True for *not*, *never*, *nobody*, *hardly*, ... and every contraction with *n't*.
+
+    >>> [w for w in ("don't", "Never", "ever", "can", "cannot", "nothing's") if is_negation(w)]
+    ["don't", 'Never', 'cannot', "nothing's"]
+    """
+    folded = _without_clitic(word.lower().replace("’", "'"))
+    return folded in NEGATIONS or folded.endswith("n't")
+
+
+def is_number(word: str) -> bool:
+    """True when ``word`` holds a digit or another numeral, or is a cardinal, an ordinal or a multiple.
+
+    >>> [w for w in ("3rd", "½", "Seven", "dozens", "tenth", "often", "someone") if is_number(w)]
+    ['3rd', '½', 'Seven', 'dozens', 'tenth']
+    """
+    folded = _without_clitic(word.lower().replace("’", "'"))
+    return folded in NUMBER_WORDS or any(letter.isnumeric() for letter in word)
+
+
+def has_negative_prefix_only(a: str, b: str) -> bool:
+    """True when the two words differ by a negative prefix alone, such as *happy* and *unhappy*."""
+    short, long = sorted((a.lower(), b.lower()), key=len)
+    return len(short) > 2 and any(
+        long in (prefix + short, f"{prefix}-{short}") for prefix in NEGATIVE_PREFIXES
+    )
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Decides which tokens may be replaced and by what.
+
+    Attributes:
+        protected: Tells whether a word is sensitive; it must pickle where the proposer does.
+    """
+
+    protected: Callable[[str], bool] | None = None
+
+    def is_guarded(self, phrase: str) -> bool:
+        """True when ``phrase`` or one of its words is sensitive, a negation or a number."""
+        words = _words(phrase)
+        if any(is_negation(word) or is_number(word) for word in words):
+            return True
+        if self.protected is None:
+            return False
+        chunks = [_without_clitic(chunk.strip(_EDGES)) for chunk in phrase.split()]
+        return any(self.protected(item) for item in dict.fromkeys((phrase, *chunks, *words)) if item)
+
+    def allows(self, token: str, candidate: str) -> bool:
+        """True when ``candidate`` may stand for ``token``."""
+        return not (
+            self.is_guarded(token) or self.is_guarded(candidate) or has_negative_prefix_only(token, candidate)
+        )
+
+
+def _words(phrase: str) -> list[str]:
+    found = (part.strip(_EDGES) for part in _PARTS.findall(phrase))
+    return [_without_clitic(word) for word in found if word]
+
+
+def _without_clitic(word: str) -> str:
+    return word[:-2] if len(word) > 2 and word[-2] in "'’" and word[-1] in "sS" else word

@@ -1,0 +1,145 @@
+"""Proposer that takes synonyms from the embedded WordNet lexicon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from rif_plugins.core.wordnet import Sense, WordNet
+from rif_plugins.errors import UsageError
+from rif_plugins.proposers.base import (
+    DEFAULT_MAX_CANDIDATES,
+    BaseProposer,
+    Candidate,
+    TokenContext,
+)
+from rif_plugins.proposers.closed_classes import FUNCTION_WORDS
+from rif_plugins.proposers.inflection import inflect
+from rif_plugins.proposers.letter_case import case_pattern, fit_case
+from rif_plugins.proposers.readings import Reading, readings
+
+EXCLUDED_REGISTERS = frozenset(
+    {"ethnic_slur", "obscenity", "disparagement", "archaism", "trade_name", "trademark", "combining_form"}
+)
+"""Usage labels of WordNet whose words are never proposed: they change the tone or name a product."""
+
+_TOKEN = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)(['’]s)?", re.IGNORECASE)
+_LEMMA = re.compile(r"[a-z]{2,}(?:[_' -][a-z]+)*")
+_SENTENCE_END = re.compile(r"(?:\A|[.!?:;…\n]|--)[\s\"“”‘’'(\[*\-]*\Z")
+_TITLE = re.compile(r"\b(?:mr|mrs|ms|dr|st|prof|jr|sr|gen|sen|rep|rev|capt)\.\s*\Z", re.IGNORECASE)
+
+
+class WordNetProposer(BaseProposer):
+    """Synonyms of the dominant senses, in the inflection and letter case of the token.
+
+    Function words, names, negations, numbers, words of one letter, and words that are part of a multi-word
+    lemma (*hot dog*, *looked into*) get no candidates. Order: reading by weight, sense by frequency, synonym
+    by its tag count in the sense.
+
+    Args:
+        max_senses: Senses looked at for each part of speech.
+        min_share: A sense needs this share of the dominant sense's tag count, and a part of speech this
+            share of the likeliest one's.
+        max_candidates: Keep at most this many candidates a token; None keeps all.
+        protected: Tells whether a word is sensitive.
+
+    Raises:
+        UsageError: A number is out of range.
+    """
+
+    name = "wordnet"
+
+    def __init__(
+        self,
+        *,
+        max_senses: int = 3,
+        min_share: float = 0.2,
+        max_candidates: int | None = DEFAULT_MAX_CANDIDATES,
+        protected: Callable[[str], bool] | None = None,
+    ) -> None:
+        super().__init__(max_candidates=max_candidates, protected=protected)
+        if max_senses < 1:
+            raise UsageError(f"max_senses must be at least 1, got {max_senses}")
+        if not 0 <= min_share <= 1:
+            raise UsageError(f"min_share must be between 0 and 1, got {min_share}")
+        self.max_senses = max_senses
+        self.min_share = min_share
+
+    def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
+        """Synonyms for each context."""
+        return [self._candidates(context) for context in contexts]
+
+    def __repr__(self) -> str:
+        return (
+            f"WordNetProposer(max_senses={self.max_senses}, min_share={self.min_share}, "
+            f"max_candidates={self.max_candidates})"
+        )
+
+    def _candidates(self, context: TokenContext) -> Iterator[Candidate]:
+        match = _TOKEN.fullmatch(context.token)
+        if match is None:
+            return
+        stem, clitic = match.group(1), match.group(2) or ""
+        word, pattern = stem.lower(), case_pattern(stem)
+        if len(word) < 2 or word in FUNCTION_WORDS or pattern == "mixed" or _is_name(context, stem):
+            return
+        previous, following = context.previous_word.lower(), context.next_word.lower()
+        for reading in readings(word, previous, following, self.min_share):
+            if clitic and reading.pos != "n":
+                continue
+            for sense in self._senses(reading):
+                for lemma in _synonyms(reading, sense):
+                    if not _can_stand(lemma, sense, is_before_word=bool(following)):
+                        continue
+                    form = _form(lemma, reading)
+                    if form is not None:
+                        yield Candidate(fit_case(pattern, form) + clitic, self.name)
+
+    def _senses(self, reading: Reading) -> list[Sense]:
+        # A lemma spelt with capitals (the country, the abbreviation) is not the word that was read.
+        senses = [
+            sense
+            for sense in WordNet.load().senses(reading.lemma, reading.pos)
+            if not sense.is_instance and reading.lemma in sense.lemmas
+        ]
+        if not senses:
+            return []
+        least = self.min_share * senses[0].count
+        return [sense for sense in senses[: self.max_senses] if sense.count >= least]
+
+
+def _synonyms(reading: Reading, sense: Sense) -> list[str]:
+    lexicon = WordNet.load()
+    usable = [
+        lemma
+        for lemma in sense.lemmas
+        if reading.lemma not in re.split("[_-]", lemma)  # "domestic dog" for "dog" replaces nothing
+        and _LEMMA.fullmatch(lemma)
+        and lemma not in FUNCTION_WORDS
+        and EXCLUDED_REGISTERS.isdisjoint(lexicon.registers(lemma, sense))
+    ]
+    return sorted(usable, key=lambda lemma: -lexicon.usage(lemma, sense)[1])
+
+
+def _can_stand(lemma: str, sense: Sense, *, is_before_word: bool) -> bool:
+    if sense.pos != "a":
+        return True
+    placement = WordNet.load().placement(lemma, sense)
+    return placement == "" or placement == ("a" if is_before_word else "p")
+
+
+def _form(lemma: str, reading: Reading) -> str | None:
+    # Where the context leaves the tag open (past or participle), only a lemma with one form for all will do.
+    forms = {inflect(lemma, tag) for tag in reading.tags}
+    return forms.pop() if len(forms) == 1 else None
+
+
+def _is_name(context: TokenContext, stem: str) -> bool:
+    pattern = case_pattern(stem)
+    if pattern == "upper":
+        return any(stem in sense.lemmas for sense in WordNet.load().senses(stem))
+    if pattern != "capital":
+        return False
+    before = context.text[max(0, context.start - 16) : context.start]
+    starts_sentence = _SENTENCE_END.search(before) is not None and _TITLE.search(before) is None
+    return not starts_sentence or case_pattern(context.next_word) == "capital"
