@@ -49,14 +49,26 @@ class FileLogger(Log):
 class JsonSummaryLogger(Log):
     """Like TextAttack's: rewrites the rows that it is given, and raises on a value that is no number."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.json_dictionary: dict[str, dict[str, Any]] = {}
+
     def log_summary_rows(self, rows: list[list[Any]], title: str, window_id: str) -> None:
         for row in rows:
             row[1] = float(str(row[1]).replace("%", ""))
         super().log_summary_rows(rows, title, window_id)
+        self.json_dictionary[title] = {row[0]: row[1] for row in rows}
 
 
 class WeightsAndBiasesLogger(JsonSummaryLogger):
     pass
+
+
+def detect_language(text: str) -> str:
+    """Raises where the real one does."""
+    if not any(character.isalpha() for character in text):
+        raise RuntimeError("No features in text.")
+    return "en"
 
 
 @pytest.fixture
@@ -66,6 +78,8 @@ def textattack(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
         "textattack",
         "textattack.attack_args",
         "textattack.augment_args",
+        "textattack.attack_results",
+        "textattack.attack_results.attack_result",
         "textattack.loggers",
         "textattack.commands",
         "textattack.commands.textattack_cli",
@@ -89,6 +103,16 @@ def textattack(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
             for logger in self.loggers:
                 logger.log_summary_rows([["Attack success rate:", "10.0%"]], "Attack Results", "results")
 
+    class Attacker:
+        def __init__(self, run: Any, attack_log_manager: Any) -> None:
+            self.run, self.attack_log_manager = run, attack_log_manager
+            self.dataset = ["an example"]
+
+        def attack_dataset(self) -> Any:
+            return self.run()
+
+    fake["textattack"].Attacker = Attacker  # type: ignore[attr-defined]
+    fake["textattack.attack_results.attack_result"].detect = detect_language  # type: ignore[attr-defined]
     loggers = fake["textattack.loggers"]
     for kind in (AttackLogManager, FileLogger, JsonSummaryLogger, WeightsAndBiasesLogger):
         setattr(loggers, kind.__name__, kind)
@@ -214,14 +238,24 @@ def test_the_summary_gets_a_second_table(
 
     summary(monkeypatch, make)
     host.register()
-    stdout, file, as_json = FileLogger(stdout=True), FileLogger(), JsonSummaryLogger()
-    manager = textattack.manager(as_json, stdout, file)
+    stdout, file, as_json, wandb = (
+        FileLogger(stdout=True),
+        FileLogger(),
+        JsonSummaryLogger(),
+        WeightsAndBiasesLogger(),
+    )
+    manager = textattack.manager(as_json, wandb, stdout, file)
     manager.results = ["a result"]
     manager.log_summary()
     assert seen == [["a result"]]
     assert [title for title, _ in stdout.tables] == ["Attack Results", "RIF Results"]
     assert stdout.tables[1][1] == file.tables[1][1] == rows
-    assert as_json.tables[1] == ("RIF Results", [["RIF rate:", 75.0], ["Pairs:", 8.0]])
+    assert list(as_json.json_dictionary["RIF Results"].items()) == [
+        ("Target:", "robust_biased"),
+        ("RIF rate:", 75.0),
+        ("Pairs:", 8.0),
+    ]
+    assert wandb.tables[1] == ("RIF Results", [["RIF rate:", 75.0], ["Pairs:", 8.0]])
     assert rows[1] == ["RIF rate:", "75.0%"]
     assert (stdout.written, file.written) == ("\n", "")
 
@@ -251,6 +285,62 @@ def test_a_broken_summary_does_not_break_the_run(
     manager.results = ["a result"]
     manager.log_summary()
     assert "the RIF summary could not be made (ZeroDivisionError: no pairs)" in capsys.readouterr().err
+
+
+class Manager:
+    """A log manager that counts its flushes, and fails at them when told to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.flushed = 0
+
+    def flush(self) -> None:
+        self.flushed += 1
+        if self.error is not None:
+            raise self.error
+
+
+def stop() -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_run_that_ends_early_writes_its_logs(textattack: types.SimpleNamespace) -> None:
+    host.register()
+    attacker = textattack.modules["textattack"].Attacker
+    manager = Manager()
+    with pytest.raises(KeyboardInterrupt):
+        attacker(stop, manager).attack_dataset()
+    assert manager.flushed == 1
+    assert attacker(lambda: ["result"], manager).attack_dataset() == ["result"]
+    assert manager.flushed == 1
+    with pytest.raises(KeyboardInterrupt):
+        attacker(stop, None).attack_dataset()
+
+
+def test_a_run_without_examples_is_refused(textattack: types.SimpleNamespace) -> None:
+    host.register()
+    attacker = textattack.modules["textattack"].Attacker(stop, Manager())
+    attacker.dataset = []
+    with pytest.raises(DataError, match=r"the data set has no examples, expected one or more"):
+        attacker.attack_dataset()
+
+
+def test_logs_that_cannot_be_written_do_not_hide_the_error(
+    textattack: types.SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.register()
+    manager = Manager(PermissionError("out.csv"))
+    with pytest.raises(KeyboardInterrupt):
+        textattack.modules["textattack"].Attacker(stop, manager).attack_dataset()
+    assert "the log files could not be written (PermissionError: out.csv)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "  ", "42 !"])
+def test_a_text_without_letters_has_no_language(textattack: types.SimpleNamespace, text: str) -> None:
+    host.register()
+    printing = textattack.modules["textattack.attack_results.attack_result"]
+    assert printing.detect(text) == "unknown"
+    assert printing.detect("two words") == "en"
 
 
 def raise_wrapped() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import io
 import json
+import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -110,15 +112,22 @@ def _is_demo(run: Path) -> bool:
 
 @contextmanager
 def _environment(options: argparse.Namespace, results: Path) -> Iterator[None]:
-    """Tell the recipes where to write, and tqdm to be quiet; put the variables back afterwards."""
+    """Tell the recipes where to write, and the host to be quiet; put everything back afterwards."""
     changes = {variable_of("results"): str(results)}
     if options.quiet:
         changes["TQDM_DISABLE"] = "1"
     before = {name: os.environ.get(name) for name in changes}
+    level = logging.root.manager.disable
     os.environ.update(changes)
     try:
-        yield
+        with ExitStack() as stack:
+            if options.quiet:
+                # `--silent` leaves the lines about loaded files and the blank lines around the results.
+                logging.disable(logging.INFO)
+                stack.enter_context(redirect_stdout(io.StringIO()))
+            yield
     finally:
+        logging.disable(level)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

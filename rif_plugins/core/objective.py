@@ -72,18 +72,15 @@ class Objective:
         except (ValueError, KeyError):
             raise UsageError(f"target {str(target)!r} does not exist: expected one of {names}") from None
         if distance not in ("label_gap", "total_variation"):
-            raise UsageError(
-                f"distance {distance!r} does not exist: expected label_gap or total_variation"
-            )
+            raise UsageError(f"distance {distance!r} does not exist: expected label_gap or total_variation")
         return cls(outcome, *signs, distance=distance)
 
-    def __call__(
-        self, p: ArrayLike, p_similar: ArrayLike, label: int, wrong_label: int | None = None
-    ) -> Any:
+    def __call__(self, p: ArrayLike, p_similar: ArrayLike, label: int, wrong_label: int | None = None) -> Any:
         """Value of ``J``; the lower, the nearer to the target.
 
         Args:
-            p, p_similar: Class probabilities of both sides, shape ``(..., k)``; they broadcast.
+            p: Class probabilities of the original side, shape ``(..., k)``.
+            p_similar: Those of the similar side; the two shapes broadcast.
             label: The right label ``y``.
             wrong_label: ``unrobust_fair`` with more than two classes aims at this one wrong label on
                 both sides: ``-L(y, .)`` becomes ``+L(wrong_label, .)``. Ignored otherwise.

@@ -68,7 +68,9 @@ def classify(label: int, prediction: int, similar_predictions: int | Iterable[in
     >>> str(classify(1, 1, 0)), str(classify(1, 0, 0)), str(classify(2, 0, [0, 1]))
     ('robust_biased', 'unrobust_fair', 'unrobust_biased')
     """
-    similar = [similar_predictions] if _is_integer(similar_predictions) else list(similar_predictions)  # type: ignore[arg-type]
+    similar = (
+        list(similar_predictions) if isinstance(similar_predictions, Iterable) else [similar_predictions]
+    )
     if not similar:
         raise ValueError(
             "similar_predictions is empty: expected one label or several, got none; "
@@ -78,8 +80,3 @@ def classify(label: int, prediction: int, similar_predictions: int | Iterable[in
     if int(prediction) == int(label):
         return Outcome.ROBUST_FAIR if is_fair else Outcome.ROBUST_BIASED
     return Outcome.UNROBUST_FAIR if is_fair else Outcome.UNROBUST_BIASED
-
-
-def _is_integer(value: object) -> bool:
-    """True for Python and numpy integers, without importing numpy here."""
-    return hasattr(value, "__index__")

@@ -53,7 +53,7 @@ class SearchSettings:
     max_positions: int = 20
     max_edits: int | None = None
     saliency: SaliencyMethod = "delete"
-    mask_token: str = "[MASK]"  # noqa: S105
+    mask_token: str = "[MASK]"
     filter_first: bool = True
     n_wrong_labels: int = 3
 
@@ -147,7 +147,8 @@ def search_pair(
     """Search edits of one pair that reach the objective's target.
 
     Args:
-        original, similar: The two sides.
+        original: The original side.
+        similar: The similar side.
         label: The right label ``y``.
         objective: Whose target to reach.
         settings: See ``SearchSettings``.
@@ -181,10 +182,11 @@ def _wrong_labels(
     n_labels = len(clean.p)
     if not objective.needs_wrong_label(n_labels):
         return [None]
-    first = runner_up(clean.p, clean.p_similar, label)
+    first: int = runner_up(clean.p, clean.p_similar, label)
     total = clean.p + clean.p_similar
     rest = sorted((c for c in range(n_labels) if c not in (label, first)), key=lambda c: (-total[c], c))
-    return [first, *rest][: max(1, settings.n_wrong_labels)]
+    ordered: list[int | None] = [first, *rest]
+    return ordered[: max(1, settings.n_wrong_labels)]
 
 
 class _Attempt(Generic[S]):
@@ -229,9 +231,7 @@ class _Attempt(Generic[S]):
                     return _finished(clean, state, self.label, "success", tuple(steps))
             if not is_complete:
                 break
-        return _finished(
-            clean, state, self.label, "exhausted" if is_complete else "budget", tuple(steps)
-        )
+        return _finished(clean, state, self.label, "exhausted" if is_complete else "budget", tuple(steps))
 
     def _schedule(
         self, clean: PairState[S]
@@ -259,9 +259,7 @@ class _Attempt(Generic[S]):
             )
         side = self.original if sides == "original" else self.similar
         is_original = sides == "original"
-        return (
-            yield from rank_side(side, probabilities, self.evaluate, mask_token, is_original=is_original)
-        )
+        return (yield from rank_side(side, probabilities, self.evaluate, mask_token, is_original=is_original))
 
     def _random_order(self, sides: str) -> list[int]:
         if self.rng is None:

@@ -85,8 +85,8 @@ class PredictionReader:
             values = values[None, :]
         if values.ndim != 2 or values.shape[0] != n_texts or values.shape[1] == 0:
             raise VictimError(
-                f"the victim returned shape {values.shape} for {n_texts} texts, expected ({n_texts}, classes), "
-                f"({n_texts},) or ({n_texts}, 1): return one row a text"
+                f"the victim returned shape {values.shape} for {n_texts} texts, "
+                f"expected ({n_texts}, classes), ({n_texts},) or ({n_texts}, 1): return one row a text"
             )
         return values
 
@@ -98,8 +98,8 @@ class PredictionReader:
             if not looks:
                 origin = "declared" if self._declared == "probabilities" else "earlier outputs looked like"
                 raise VictimError(
-                    f"the victim returned values that are no probabilities, expected probabilities ({origin} so): "
-                    "say output='logits' if they are logits"
+                    f"the victim returned values that are no probabilities, "
+                    f"expected probabilities ({origin} so): say output='logits' if they are logits"
                 )
             return _columns(values) if values.shape[1] == 1 else values / values.sum(axis=1, keepdims=True)
         return _columns(_sigmoid(values)) if values.shape[1] == 1 else _softmax(values)

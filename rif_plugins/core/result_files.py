@@ -87,9 +87,12 @@ def read_records(path: Path | str) -> Iterator[Record]:
             try:
                 data = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise DataError(f"{source}, line {number}: expected a JSON object, got broken JSON") from error
+                raise DataError(
+                    f"{source}, line {number}: expected a JSON object, got broken JSON"
+                ) from error
             if not isinstance(data, dict):
-                raise DataError(f"{source}, line {number}: expected a JSON object, got {type(data).__name__}")
+                kind = type(data).__name__
+                raise DataError(f"{source}, line {number}: expected a JSON object, got {kind}")
             try:
                 yield Record.from_dict(data)
             except DataError as error:

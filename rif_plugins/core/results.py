@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 from rif_plugins.core.outcomes import Outcome
@@ -28,7 +29,8 @@ class Record:
         id: Stable name of this pair and target.
         example: Name of the data row.
         status: ``natural`` (the clean pair is in the target), ``induced`` (clean ``robust_fair``, found
-            pair in the target), ``shifted`` (reached from another violation), ``failed``, ``skipped``, ``error``.
+            pair in the target), ``shifted`` (reached from another violation), ``failed``, ``skipped``
+            or ``error``.
         stop_reason: Why the search ended, or why the example was skipped.
         probabilities: Class probabilities by text name (``original`` ... ``perturbed_similar``).
         equivalence: By side: ``forward``, ``backward``, ``score``.
@@ -183,11 +185,10 @@ def impacts(trajectory: Sequence[Step]) -> tuple[dict[str, list[float]], dict[st
     """
     pii: dict[str, list[float]] = {"original": [], "similar": []}
     pid: dict[str, list[float]] = {"original": [], "similar": []}
-    for before, after in zip(trajectory, trajectory[1:], strict=False):
-        for side, change, n_tokens in (
-            ("original", after.p_original - before.p_original, after.n_edits_original - before.n_edits_original),
-            ("similar", after.p_similar - before.p_similar, after.n_edits_similar - before.n_edits_similar),
-        ):
+    for before, after in pairwise(trajectory):
+        for side in ("original", "similar"):
+            change = getattr(after, f"p_{side}") - getattr(before, f"p_{side}")
+            n_tokens = getattr(after, f"n_edits_{side}") - getattr(before, f"n_edits_{side}")
             pii[side].append(round(abs(change) / n_tokens, 8) if n_tokens else 0.0)
             pid[side].append(float((change > 0) - (change < 0)) if n_tokens else 0.0)
     return pii, pid

@@ -7,7 +7,8 @@ the requests of many searches into one batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from rif_plugins.core.sides import EditableSide
 FloatArray = NDArray[np.float64]
 Evaluate = Callable[[FloatArray, FloatArray], Any]
 Requests = Generator[list[str], FloatArray, list[int]]
+_CHUNK = 512
 
 
 def rank_shared(
@@ -30,7 +32,8 @@ def rank_shared(
     """Rank the positions common to both sides by removing each token on both of them.
 
     Args:
-        original, similar: The two sides.
+        original: The original side.
+        similar: The similar side.
         clean: Probabilities of the unedited texts, each ``(k,)``.
         evaluate: ``J`` of two probability arrays.
         mask_token: Replace the token by this instead of deleting it.
@@ -41,14 +44,11 @@ def rank_shared(
     """
     elsewhere = set(similar.positions)
     common = [position for position in original.positions if position in elsewhere]
-    texts = []
-    for position in common:
-        texts += [original.without(position, mask_token), similar.without(position, mask_token)]
-    rows = yield from ask(texts)
+    rows = yield from ask(
+        side.without(position, mask_token) for position in common for side in (original, similar)
+    )
     complete = len(rows) // 2
-    falls = [
-        float(evaluate(*clean)) - float(evaluate(rows[2 * i], rows[2 * i + 1])) for i in range(complete)
-    ]
+    falls = [float(evaluate(*clean)) - float(evaluate(rows[2 * i], rows[2 * i + 1])) for i in range(complete)]
     return _descending(common[:complete], falls)
 
 
@@ -62,7 +62,7 @@ def rank_side(
 ) -> Requests:
     """Rank the positions of one side alone; the other side stays unedited."""
     positions = list(side.positions)
-    rows = yield from ask([side.without(position, mask_token) for position in positions])
+    rows = yield from ask(side.without(position, mask_token) for position in positions)
     falls = []
     for row in rows:
         occluded = (row, clean[1]) if is_original else (clean[0], row)
@@ -70,12 +70,20 @@ def rank_side(
     return _descending(positions[: len(rows)], falls)
 
 
-def ask(texts: list[str]) -> Generator[list[str], FloatArray, FloatArray]:
-    """Request probabilities, but never an empty batch."""
-    if not texts:
-        return np.zeros((0, 0))
-    rows = yield texts
-    return rows
+def ask(texts: Iterable[str]) -> Generator[list[str], FloatArray, FloatArray]:
+    """Request probabilities in bounded chunks, never an empty one; stops at the first short answer.
+
+    The occlusions of a text of n words hold n copies of it: taken lazily, a text of 50,000 characters
+    costs a few megabytes and not gigabytes.
+    """
+    answers: list[FloatArray] = []
+    source = iter(texts)
+    while chunk := list(islice(source, _CHUNK)):
+        rows = yield chunk
+        answers.append(rows)
+        if len(rows) < len(chunk):
+            break
+    return np.concatenate(answers) if answers else np.zeros((0, 0))
 
 
 def _descending(positions: Sequence[int], falls: Sequence[float]) -> list[int]:

@@ -99,7 +99,8 @@ def align_tokens(pair: Pair) -> TokenAlignment:
         )
         other = Span(span.start + shift, span.end + shift)
         # A word that a swap joins or splits (no space between) is not the same token on both sides.
-        if other in similar_words and pair.similar[other.start : other.end] == pair.original[span.start : span.end]:
+        word = pair.original[span.start : span.end]
+        if other in similar_words and pair.similar[other.start : other.end] == word:
             original.append(span)
             similar.append(other)
     return TokenAlignment(tuple(original), tuple(similar))

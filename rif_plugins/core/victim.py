@@ -79,7 +79,8 @@ class VictimEngine:
     ) -> None:
         if not callable(predict):
             raise VictimError(
-                f"the victim is {type(predict).__name__}, expected a callable that maps a list of texts to rows"
+                f"the victim is {type(predict).__name__}, "
+                "expected a callable that maps a list of texts to rows"
             )
         if batch_size < 1:
             raise UsageError(f"batch size must be 1 or more, got {batch_size}")
@@ -126,9 +127,7 @@ class VictimEngine:
         self._forget()
         return np.stack(rows)
 
-    def _affordable(
-        self, texts: Sequence[str], budget: Budget, fresh: bool
-    ) -> tuple[list[str], list[str]]:
+    def _affordable(self, texts: Sequence[str], budget: Budget, fresh: bool) -> tuple[list[str], list[str]]:
         """The prefix that the budget pays for, and its distinct texts that the victim must see."""
         wanted: list[str] = []
         new: dict[str, None] = {}
@@ -180,7 +179,8 @@ class VictimEngine:
         first = batch[0] if len(batch[0]) <= 60 else batch[0][:57] + "..."
         what = str(error).splitlines()[0] if str(error) else ""
         return VictimCallError(
-            f"the victim raised {type(error).__name__}: {what} (in a batch of {len(batch)} texts starting with {first!r})"
+            f"the victim raised {type(error).__name__}: {what} "
+            f"(in a batch of {len(batch)} texts starting with {first!r})"
         )
 
     def _remember(self, predicted: dict[str, FloatArray]) -> None:

@@ -2,7 +2,7 @@
 
 Label 0: neutral sentences.  Label 1: sentences that insult a person or swear, with identity terms that
 stand beside the insult and are not its target.  Labels say what the sentence is, never what the
-embedded victim thinks of it; the sentences were not filtered by any model.
+embedded victim thinks of it.  ``data/README.md`` tells how the list is made and what it is not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Example:
 
 
 def load_examples(path: Path = DATA_FILE) -> tuple[Example, ...]:
-    """Read the examples in file order; both labels are spread evenly, so any prefix holds a mixture.
+    """Read the examples in file order: short descriptions of people first, both labels spread evenly.
 
     Raises:
         DataError: A line is not an example; the message names the line.

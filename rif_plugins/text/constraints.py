@@ -15,7 +15,7 @@ from rif_plugins.similar import Lexicon, find_spans
 from rif_plugins.text.pairing import lexicon_of, word_offsets
 
 
-class BidirectionalEntailment(Constraint):  # type: ignore[misc]
+class BidirectionalEntailment(Constraint):
     """Keeps an edited text only if it and the unedited text entail each other.
 
     ``S_eq(a, b) = P(a entails b) * P(b entails a) >= min_equivalence``. On a pair every side is judged
@@ -37,8 +37,9 @@ class BidirectionalEntailment(Constraint):  # type: ignore[misc]
     ) -> None:
         if not compare_against_original:
             raise ValueError(
-                "BidirectionalEntailment compares with the original text: expected compare_against_original=True, "
-                "got False; several small drifts would add up to another meaning"
+                "BidirectionalEntailment compares with the original text: expected "
+                "compare_against_original=True, got False; "
+                "several small drifts would add up to another meaning"
             )
         super().__init__(compare_against_original=True)
         settings = Settings.load()
@@ -92,7 +93,7 @@ class BidirectionalEntailment(Constraint):  # type: ignore[misc]
         return ["scorer_name", "min_equivalence", "scope", *super().extra_repr_keys()]
 
 
-class SensitiveTokenProtection(PreTransformationConstraint):  # type: ignore[misc]
+class SensitiveTokenProtection(PreTransformationConstraint):
     """Forbids any change of a sensitive token, on single texts and on both columns of a pair.
 
     Args:

@@ -31,7 +31,7 @@ from rif_plugins.text.victim_adapter import engine_for
 FloatArray = NDArray[np.float64]
 
 
-class PairGoalFunction(ClassificationGoalFunction):  # type: ignore[misc]
+class PairGoalFunction(ClassificationGoalFunction):
     """Base of the pair goals; a subclass names its target.
 
     Works with ``DecoupledPairSearch`` and, on the two-column text, with the host's own search methods.
@@ -62,9 +62,14 @@ class PairGoalFunction(ClassificationGoalFunction):  # type: ignore[misc]
     ) -> None:
         settings = Settings.load()
         batch_size = model_batch_size or settings.batch_size
-        super().__init__(
-            model_wrapper, use_cache=False, query_budget=query_budget, model_batch_size=batch_size
-        )
+        # Not the base constructor: it checks the model against a list that holds only the host's own
+        # goals and warns about every other one. These are the attributes that it sets.
+        self.model = model_wrapper
+        self.maximizable = False
+        self.use_cache = False
+        self.query_budget = query_budget
+        self.batch_size = batch_size
+        self.allow_skip = True
         self.pair_source = pair_source or PairSource.from_settings(settings)
         self.objective = Objective.for_target(self.target, distance)
         self.engine: VictimEngine = engine_for(
@@ -219,8 +224,8 @@ class PairGoalFunction(ClassificationGoalFunction):  # type: ignore[misc]
         if is_pair_text(text):
             return text
         raise UsageError(
-            f"{type(self).__name__} got a text with the columns {', '.join(text.column_labels)}, expected a pair: "
-            "call init_attack_example first and attack its result"
+            f"{type(self).__name__} got a text with the columns {', '.join(text.column_labels)}, "
+            "expected a pair: call init_attack_example first and attack its result"
         )
 
     def _skipped(self, text: AttackedText, status: Any, reason: str) -> PairGoalFunctionResult:

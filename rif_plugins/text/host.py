@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from rif_plugins import autoload, registry
-from rif_plugins.errors import RIFError
+from rif_plugins.errors import DataError, RIFError
 
 SUMMARY_TITLE = "RIF Results"
 _SUMMARY_WINDOW = "rif_results_summary"
@@ -94,6 +94,8 @@ def register() -> None:
         taken += _fill(table)
     _extend_summary()
     _extend_command_line()
+    _keep_logs()
+    _allow_texts_without_letters()
     if taken:
         warnings.warn(
             "rif-plugins: left alone in TextAttack, because somebody else already registered: "
@@ -163,25 +165,31 @@ def _lazy_attributes(home: ModuleType) -> dict[str, str]:
     return lazy
 
 
+def _wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    """Replace a function of TextAttack by one that calls it, once."""
+    original = getattr(owner, name)
+    if not getattr(original, _MARK, False):
+        wrapper = functools.wraps(original)(make(original))
+        setattr(wrapper, _MARK, True)
+        setattr(owner, name, wrapper)
+
+
 def _extend_summary() -> None:
     """Let the log manager print the RIF table after TextAttack's own."""
-    manager = import_module("textattack.loggers").AttackLogManager
-    original = manager.log_summary
-    if getattr(original, _MARK, False):
-        return
 
-    @functools.wraps(original)
-    def log_summary(self: Any) -> None:
-        original(self)
-        try:
-            _log_rif_summary(self)
-        except Exception as error:
-            if os.environ.get("RIF_DEBUG") == "1":
-                raise
-            autoload.report(f"the RIF summary could not be made ({type(error).__name__}: {error})")
+    def make(original: Any) -> Any:
+        def log_summary(self: Any) -> None:
+            original(self)
+            try:
+                _log_rif_summary(self)
+            except Exception as error:
+                if os.environ.get("RIF_DEBUG") == "1":
+                    raise
+                autoload.report(f"the RIF summary could not be made ({type(error).__name__}: {error})")
 
-    setattr(log_summary, _MARK, True)
-    manager.log_summary = log_summary
+        return log_summary
+
+    _wrap(import_module("textattack.loggers").AttackLogManager, "log_summary", make)
 
 
 def _log_rif_summary(manager: Any) -> None:
@@ -194,13 +202,15 @@ def _log_rif_summary(manager: Any) -> None:
     for logger in manager.loggers:
         # Each logger gets rows of its own: the JSON logger rewrites them in place, and like the W&B
         # logger it raises on a value that is not a number.
+        own = [list(row) for row in rows]
         if isinstance(logger, (loggers.JsonSummaryLogger, loggers.WeightsAndBiasesLogger)):
-            own = [list(row) for row in rows if _is_number(row[1])]
-        else:
-            own = [list(row) for row in rows]
+            own = [row for row in own if _is_number(row[1])]
         if isinstance(logger, loggers.FileLogger) and logger.stdout:
             logger.fout.write("\n")  # the table before ours ends without a line break
         logger.log_summary_rows(own, SUMMARY_TITLE, _SUMMARY_WINDOW)
+        if isinstance(logger, loggers.JsonSummaryLogger):
+            numbers = logger.json_dictionary[SUMMARY_TITLE]
+            logger.json_dictionary[SUMMARY_TITLE] = {row[0]: numbers.get(row[0], row[1]) for row in rows}
 
 
 def _is_number(value: Any) -> bool:
@@ -213,24 +223,77 @@ def _is_number(value: Any) -> bool:
 
 def _extend_command_line() -> None:
     """Let `textattack ...` end with one line and code 2 when the mistake is one that we diagnosed."""
-    command_line: Any = import_module("textattack.commands.textattack_cli")
-    original = command_line.main
-    if getattr(original, _MARK, False):
-        return
 
-    @functools.wraps(original)
-    def main(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return original(*args, **kwargs)
-        except Exception as error:
-            cause = user_mistake(error)
-            if cause is None or os.environ.get("RIF_DEBUG") == "1":
+    def make(original: Any) -> Any:
+        def main(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return original(*args, **kwargs)
+            except Exception as error:
+                cause = user_mistake(error)
+                if cause is None or os.environ.get("RIF_DEBUG") == "1":
+                    raise
+                autoload.report(str(cause))
+                raise SystemExit(2) from None
+
+        return main
+
+    _wrap(import_module("textattack.commands.textattack_cli"), "main", make)
+
+
+def _keep_logs() -> None:
+    """Let an attack that ends with an error write what it has logged: the CSV logger keeps rows in memory.
+
+    An empty data set, of which the host makes a summary of nothing, is refused for our goals.
+    """
+
+    def make(original: Any) -> Any:
+        def attack_dataset(self: Any) -> Any:
+            if _attacks_nothing(self):
+                raise DataError(
+                    "the data set has no examples, expected one or more: check the file and its split"
+                )
+            try:
+                return original(self)
+            except BaseException:
+                sys.stderr.write("\n")  # the progress bar leaves its line open
+                _flush(self.attack_log_manager)
                 raise
-            autoload.report(str(cause))
-            raise SystemExit(2) from None
 
-    setattr(main, _MARK, True)
-    command_line.main = main
+        return attack_dataset
+
+    _wrap(import_module("textattack").Attacker, "attack_dataset", make)
+
+
+def _attacks_nothing(attacker: Any) -> bool:
+    """True for an attack of ours on an empty data set."""
+    goal = getattr(getattr(attacker, "attack", None), "goal_function", None)
+    is_ours = type(goal).__module__.partition(".")[0] == "rif_plugins"
+    return is_ours and len(attacker.dataset) == 0
+
+
+def _flush(manager: Any) -> None:
+    if manager is None:
+        return
+    try:
+        manager.flush()
+    except Exception as error:  # the error that ended the attack is the one to show
+        autoload.report(f"the log files could not be written ({type(error).__name__}: {error})")
+
+
+def _allow_texts_without_letters() -> None:
+    """Let results of an empty text, or one of digits and signs only, be printed and logged.
+
+    Printing asks a language detector whether the text is Chinese or Korean, and that raises when
+    there is no letter to judge by: one empty line of a data set would end the whole run.
+    """
+
+    def make(original: Any) -> Any:
+        def detect(text: str) -> str:
+            return str(original(text)) if any(character.isalpha() for character in text) else "unknown"
+
+        return detect
+
+    _wrap(import_module("textattack.attack_results.attack_result"), "detect", make)
 
 
 def run_command_line(arguments: Sequence[str]) -> int:

@@ -30,7 +30,7 @@ from rif_plugins.text.search_methods import DecoupledPairSearch
 from rif_plugins.text.transformations import ProposedWordSwap
 
 
-class RIFairRecipe(AttackRecipe):  # type: ignore[misc]
+class RIFairRecipe(AttackRecipe):
     """Base of the three recipes: decoupled edits on both sides of a pair, one target outcome."""
 
     goal_function_class: ClassVar[type[PairGoalFunction]]

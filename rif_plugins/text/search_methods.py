@@ -36,7 +36,7 @@ from rif_plugins.text.transformations import ProposedWordSwap
 FilterOrder = Literal["auto", "filter-first", "victim-first"]
 
 
-class DecoupledPairSearch(SearchMethod):  # type: ignore[misc]
+class DecoupledPairSearch(SearchMethod):
     """Greedy search over both sides of a pair, each side with its own edits.
 
     Needs a pair goal such as ``RobustBiased``; takes any transformation and constraints of the host,
@@ -147,14 +147,14 @@ class DecoupledPairSearch(SearchMethod):  # type: ignore[misc]
         texts = (str(result.state.original.attacked_text.text), str(result.state.similar.attacked_text.text))
         if result.stop_reason == "success" and not goal.is_confirmed(texts):
             # The victim changed its answer: nothing was shown, so nothing is claimed.
-            result = replace(result, stop_reason="exhausted", state=result.clean, outcome=result.clean_outcome)
+            result = replace(
+                result, stop_reason="exhausted", state=result.clean, outcome=result.clean_outcome
+            )
             texts = (pair.original, pair.similar)
         if initial_result.pair != pair:
             # The host prints its initial result beside ours: show the clean pair that was searched.
             _show(initial_result, goal, pair, result)
-        final = goal.result_for(
-            rewritten(initial_result.attacked_text, texts), _rows(result.state), pair
-        )
+        final = goal.result_for(rewritten(initial_result.attacked_text, texts), _rows(result.state), pair)
         edits = (*result.state.original.edits, *result.state.similar.edits)
         record = searched_record(
             pair,
@@ -175,9 +175,9 @@ class DecoupledPairSearch(SearchMethod):  # type: ignore[misc]
             for side, edited in zip(_SIDES, texts, strict=True):
                 verdict = constraint.verdicts(pair.text(side), [edited])[0]
                 values[side] = {
-                    "forward": round(verdict.forward, 6),
-                    "backward": round(verdict.backward, 6),
-                    "score": round(verdict.score, 6),
+                    "forward": round(float(verdict.forward), 6),
+                    "backward": round(float(verdict.backward), 6),
+                    "score": round(float(verdict.score), 6),
                 }
         return values
 

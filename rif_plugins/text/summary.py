@@ -33,7 +33,7 @@ def rif_summary_rows(results: Iterable[Any]) -> list[list[Any]] | None:
         ["Pairs evaluated:", summary["n_pairs"]],
         ["Skipped:", _skipped(summary)],
         ["Errors:", summary["n_errors"]],
-        ["Clean outcomes:", ", ".join(f"{k} {v}" for k, v in summary["clean_outcomes"].items() if v) or "none"],
+        ["Clean outcomes:", _counts(summary["clean_outcomes"])],
         ["Natural violations of the target:", str(summary["natural_rate"])],
         ["Induced violations (of clean robust_fair):", str(summary["induced_rate"])],
         ["Shifted from another violation:", summary["n_shifted"]],
@@ -46,6 +46,10 @@ def rif_summary_rows(results: Iterable[Any]) -> list[list[Any]] | None:
         ["Entailment rows:", summary["entailment_rows"]],
     ]
     return rows
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "none"
 
 
 def _skipped(summary: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from textattack.shared import AttackedText
-from textattack.transformations import Transformation
+from textattack.transformations import Transformation, WordSwap
 
 from rif_plugins.proposers import Proposer, TokenContext, load_proposer
 from rif_plugins.settings import Settings
@@ -13,7 +13,7 @@ from rif_plugins.similar import Lexicon, mask, similar_texts
 from rif_plugins.text.pairing import lexicon_of, rewritten, word_offsets
 
 
-class ProposedWordSwap(Transformation):  # type: ignore[misc]
+class ProposedWordSwap(WordSwap):
     """Replaces words by the candidates of a proposer (WordNet, a table, ...).
 
     Sensitive tokens, negations and numbers are never added, dropped or changed. Works on single texts
@@ -39,6 +39,7 @@ class ProposedWordSwap(Transformation):  # type: ignore[misc]
                 max_candidates=max_candidates or settings.max_candidates,
                 protected=lexicon.is_sensitive,
             )
+        super().__init__()
         self.proposer = proposer
         self.proposer_name = proposer.name
         self.n_calls = 0
@@ -72,7 +73,7 @@ class ProposedWordSwap(Transformation):  # type: ignore[misc]
         return ["proposer_name"]
 
 
-class _SensitiveTransformation(Transformation):  # type: ignore[misc]
+class _SensitiveTransformation(Transformation):
     """What swap and mask share: a lexicon and some of its attributes."""
 
     def __init__(self, lexicon: Lexicon | None = None, attributes: Sequence[str] | None = None) -> None:
@@ -141,4 +142,3 @@ class SensitiveTokenMask(_SensitiveTransformation):
 
     def _rewrite(self, text: str) -> list[str]:
         return [mask(text, self.lexicon, self.attributes)]
-

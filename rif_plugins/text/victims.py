@@ -40,7 +40,7 @@ class CallableModelWrapper(ModelWrapper):
                 f"a victim must be callable with a list of texts, got {type(predict).__name__}: "
                 "pass a function or an object with __call__"
             )
-        self.predict = predict
+        self.model = predict  # the name under which the host's goal functions look for the model
         self._reader = PredictionReader(output=output)
 
     def __call__(self, text_input_list: Sequence[str], **kwargs: Any) -> NDArray[np.float64]:
@@ -50,8 +50,8 @@ class CallableModelWrapper(ModelWrapper):
             VictimError: ``predict`` returned something that is not a prediction.
         """
         texts = list(text_input_list)
-        return self._reader.read(self.predict(texts), len(texts))
+        return self._reader.read(self.model(texts), len(texts))
 
     def __repr__(self) -> str:
         """Name the wrapped callable."""
-        return f"CallableModelWrapper({self.predict!r})"
+        return f"CallableModelWrapper({self.model!r})"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +54,8 @@ class FakeHost:
     def run_command_line(self, command: list[str]) -> int:
         self.commands.append(command)
         self.progress.append(os.environ.get("TQDM_DISABLE"))
+        print("chatter of the host")
+        logging.getLogger("host").info("loading")
         with RecordWriter(os.environ["RIF_RESULTS"]) as writer:
             for record in self.records:
                 writer.write(record)
@@ -102,13 +105,17 @@ def test_runs_the_three_recipes_and_says_where_the_results_lie(host, tmp_path, c
     assert "RIF_RESULTS" not in os.environ
 
 
-def test_quiet_prints_rates_only(host, tmp_path, capsys) -> None:
+def test_quiet_prints_rates_only(host, tmp_path, capsys, caplog) -> None:
+    caplog.set_level(logging.INFO)
     fake = host([INDUCED])
     assert demo.main(["--out", str(tmp_path), "--quiet"]) == 0
     assert all("--silent" in command for command in fake.commands)
     assert fake.progress == ["1", "1", "1"]
     assert "TQDM_DISABLE" not in os.environ
+    assert not caplog.records
+    assert logging.getLogger("host").isEnabledFor(logging.INFO)
     printed = capsys.readouterr().out
+    assert "chatter" not in printed
     assert "sister" not in printed
     assert "induced_rate  100.0%" in printed
 

@@ -55,7 +55,9 @@ def test_several_classes_aim_at_one_wrong_label() -> None:
     # + L(1, p) + L(1, q) + |0.5 - 0.4|
     assert objective(p, q, 0, wrong_label=1) == pytest.approx(1.2039728 + 0.6931472 + 0.1, abs=1e-6)
     # Two classes ignore the wrong label.
-    assert objective([0.2, 0.8], [0.5, 0.5], 1, wrong_label=0) == pytest.approx(HAND["unrobust_fair"], abs=1e-6)
+    assert objective([0.2, 0.8], [0.5, 0.5], 1, wrong_label=0) == pytest.approx(
+        HAND["unrobust_fair"], abs=1e-6
+    )
     assert Objective.for_target("robust_biased")(p, q, 0, wrong_label=1) == pytest.approx(
         Objective.for_target("robust_biased")(p, q, 0)
     )
@@ -91,7 +93,9 @@ def test_four_corners_hold_the_minimum(firsts: list[float], seconds: list[float]
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(UsageError, match="target 'robust_fair' does not exist: expected one of robust_biased"):
+    with pytest.raises(
+        UsageError, match="target 'robust_fair' does not exist: expected one of robust_biased"
+    ):
         Objective.for_target("robust_fair")
     with pytest.raises(UsageError, match="distance 'cosine' does not exist"):
         Objective.for_target("robust_biased", distance="cosine")  # type: ignore[arg-type]

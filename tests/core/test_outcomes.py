@@ -37,9 +37,7 @@ def test_truth_table(label: int, prediction: int, similar: int, expected: str) -
 
 
 def test_three_classes_are_a_complete_table() -> None:
-    seen = {
-        (p, s): classify(0, p, s) for p in range(3) for s in range(3)
-    }
+    seen = {(p, s): classify(0, p, s) for p in range(3) for s in range(3)}
     assert sum(outcome is Outcome.ROBUST_FAIR for outcome in seen.values()) == 1
     assert sum(outcome is Outcome.UNROBUST_BIASED for outcome in seen.values()) == 4
 

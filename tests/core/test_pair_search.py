@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from fakes.toy import WordVictim, pair_of, search
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from fakes.toy import WordVictim, pair_of, search
 
 from rif_plugins.core.outcomes import TARGETS, Outcome, classify
 from rif_plugins.core.pair_search import PairSearchResult, SearchSettings
@@ -16,7 +16,13 @@ from rif_plugins.core.sides import align_tokens
 from rif_plugins.errors import UsageError
 
 # "good" speaks for class 1, "fine" hardly, "poor" against it; "she" counts against class 1.
-WEIGHTS = {"good": (0.0, 2.0), "fine": (0.0, 0.6), "decent": (0.0, 1.2), "she": (0.9, 0.0), "meal": (0.0, 0.0)}
+WEIGHTS = {
+    "good": (0.0, 2.0),
+    "fine": (0.0, 0.6),
+    "decent": (0.0, 1.2),
+    "she": (0.9, 0.0),
+    "meal": (0.0, 0.0),
+}
 CANDIDATES = {"good": ["fine", "decent"], "meal": ["dinner"]}
 
 
@@ -84,9 +90,9 @@ def test_no_common_position_says_so() -> None:
 
 
 def test_max_edits_is_per_side() -> None:
-    weights = {word: (0.0, 1.0) for word in "abcd"} | {"she": (3.5, 0.0), "he": (0.0, 1.0)}
+    weights = dict.fromkeys("abcd", (0.0, 1.0)) | {"she": (3.5, 0.0), "he": (0.0, 1.0)}
     candidates = {word: [word.upper()] for word in "abcd"}
-    weights |= {word: (0.0, 0.8) for word in "ABCD"}
+    weights |= dict.fromkeys("ABCD", (0.0, 0.8))
     limited = search(
         pair_of("a b c d"), WordVictim(weights), candidates, settings=SearchSettings(max_edits=2)
     )
@@ -120,7 +126,9 @@ def test_three_classes_meet_in_one_wrong_label() -> None:
 def test_random_saliency_is_reproducible_and_needs_a_generator() -> None:
     chosen = SearchSettings(saliency="random")
     texts = {
-        search(pair_of("had a good meal"), WordVictim(WEIGHTS), CANDIDATES, settings=chosen, seed=3).state.similar
+        search(
+            pair_of("had a good meal"), WordVictim(WEIGHTS), CANDIDATES, settings=chosen, seed=3
+        ).state.similar
         for _ in range(3)
     }
     assert len(texts) == 1
@@ -134,7 +142,9 @@ def test_mask_saliency_asks_about_masked_texts() -> None:
         seen.extend(texts)
         return victim(texts)
 
-    search(pair_of("a good meal"), spy, CANDIDATES, settings=SearchSettings(saliency="mask", mask_token="<m>"))
+    search(
+        pair_of("a good meal"), spy, CANDIDATES, settings=SearchSettings(saliency="mask", mask_token="<m>")
+    )
     assert "he a <m> meal" in seen
     assert "she a <m> meal" in seen
 
@@ -243,9 +253,7 @@ def test_one_position_is_searched_exactly(data: st.DataObject) -> None:
     world["words"] = world["words"].split()[0]
     result, _ = run(world)
     victim = WordVictim(world["weights"])
-    reachable = {
-        classify(world["label"], *victim(list(pair)).argmax(axis=1)) for pair in everything(world)
-    }
+    reachable = {classify(world["label"], *victim(list(pair)).argmax(axis=1)) for pair in everything(world)}
     assert result.is_success == (Outcome(world["target"]) in reachable)
 
 
@@ -267,7 +275,7 @@ def test_budget_and_batch_size(data: st.DataObject) -> None:
 @given(data=st.data())
 def test_a_constant_victim_has_no_violation(data: st.DataObject) -> None:
     world = data.draw(worlds())
-    world["weights"] = {word: (0.0, 1.0) for word in world["weights"]}
+    world["weights"] = dict.fromkeys(world["weights"], (0.0, 1.0))
     world["label"] = 1
     result, _ = run(world)
     assert result.outcome is Outcome.ROBUST_FAIR

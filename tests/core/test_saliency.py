@@ -44,7 +44,12 @@ def test_shared_ranking_by_hand() -> None:
 
     falls = [
         value("not", "a", "good", "meal") - value(*kept)
-        for kept in (("a", "good", "meal"), ("not", "good", "meal"), ("not", "a", "meal"), ("not", "a", "good"))
+        for kept in (
+            ("a", "good", "meal"),
+            ("not", "good", "meal"),
+            ("not", "a", "meal"),
+            ("not", "a", "good"),
+        )
     ]
     assert falls[2] > 0 > falls[0]
     assert falls[1] == pytest.approx(0) == pytest.approx(falls[3])

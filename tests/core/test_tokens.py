@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ def test_words(text: str, expected: list[str]) -> None:
 def test_spans_are_ordered_disjoint_and_not_empty(text: str) -> None:
     spans = word_spans(text)
     assert all(span.start < span.end <= len(text) for span in spans)
-    assert all(a.end <= b.start for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(spans))
 
 
 @given(st.text("ab ,'", max_size=30), st.text("xy", min_size=1, max_size=4))

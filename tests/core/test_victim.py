@@ -126,7 +126,9 @@ def test_a_raising_victim_is_named_and_earlier_batches_stay_cached() -> None:
 
     engine = VictimEngine(fragile, batch_size=1)
     budget = Budget(10)
-    with pytest.raises(VictimCallError, match=r"ValueError: cannot parse \(in a batch of 1 texts starting with 'a bad"):
+    with pytest.raises(
+        VictimCallError, match=r"ValueError: cannot parse \(in a batch of 1 texts starting with 'a bad"
+    ):
         engine.probabilities(["x", "a bad one", "longer text"], budget=budget)
     assert budget.spent == 2
     assert engine.probabilities(["x"]).shape == (1, 2)

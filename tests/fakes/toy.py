@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rif_plugins.core.pair_search import PairSearchResult, SearchSettings, run_search, search_pair
 from rif_plugins.core.objective import Objective
+from rif_plugins.core.pair_search import PairSearchResult, SearchSettings, run_search, search_pair
 from rif_plugins.core.pairs import Pair, Swap
 from rif_plugins.core.sides import TextSide, align_tokens
 from rif_plugins.core.victim import Budget, VictimEngine

@@ -1,0 +1,1 @@
+"""Parts of the scripts that train and measure the embedded entailment model."""

@@ -1,0 +1,159 @@
+"""A scorer over any Hugging Face sequence classifier that was trained for natural language inference."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rif_plugins.entailment.base import LABELS
+from rif_plugins.errors import ScorerError
+from rif_plugins.optional import require
+
+_PURPOSE = "Hugging Face entailment models"
+_TWO_CLASS = {"entailment": 0, "not_entailment": 1}
+
+
+def label_columns(id2label: Mapping[int, str], name: str) -> tuple[int | None, ...]:
+    """For entailment, neutral, contradiction the column of the model's output.
+
+    A model with the two labels *entailment* and *not_entailment* gets ``None`` for contradiction: all that is
+    not entailed counts as neutral.
+
+    Raises:
+        ScorerError: The labels say nothing (``LABEL_0``) or are not those of an inference model.
+    """
+    found = {str(label).strip().lower().replace("-", "_").replace(" ", "_"): int(i) for i, label in id2label.items()}
+    if set(found) == set(LABELS):
+        return tuple(found[label] for label in LABELS)
+    if set(found) == set(_TWO_CLASS):
+        return found["entailment"], found["not_entailment"], None
+    got = ", ".join(str(id2label[i]) for i in sorted(id2label))
+    advice = (
+        "write the names into id2label of the model's config.json"
+        if all(label.startswith("label_") for label in found)
+        else "use a model trained for natural language inference"
+    )
+    raise ScorerError(
+        f"model {name!r} has the labels {got}: expected entailment, neutral, contradiction (any order and case) "
+        f"or entailment, not_entailment; {advice}"
+    )
+
+
+class HuggingFaceScorer:
+    """Scores pairs with a model from a folder or the hub; loads on first use, pickles as its settings.
+
+    Args:
+        model: Folder or hub name, as after ``hf:``.
+        batch_size: Rows of one model call; pairs are sorted by length and padded to the longest of the call.
+        max_tokens: Longer pairs are cut, the longer text first.
+        device: Torch device; None takes CUDA where there is one.
+    """
+
+    def __init__(
+        self, model: str, *, batch_size: int = 64, max_tokens: int = 256, device: str | None = None
+    ) -> None:
+        """Remember the settings; nothing is loaded yet."""
+        if not model:
+            raise ScorerError("hf: needs a model: expected hf:NAME or hf:FOLDER, got nothing after the colon")
+        self.name = f"hf:{model}"
+        self._source = model
+        self._batch_size = batch_size
+        self._max_tokens = max_tokens
+        self._device = device
+        self._model: Any = None
+        self._tokenizer: Any = None
+        self._columns: tuple[int | None, ...] = ()
+        self._version = ""
+
+    @property
+    def version(self) -> str:
+        """Hub commit, or the first 12 digits of the SHA-256 of a local model's weights."""
+        self._load()
+        return self._version
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """Probabilities (n, 3) of entailment, neutral, contradiction."""
+        result = np.zeros((len(pairs), len(LABELS)))
+        if not pairs:
+            return result
+        self._load()
+        torch = require("torch", purpose=_PURPOSE)
+        lengths = [len(a) + len(b) for a, b in pairs]
+        order = sorted(range(len(pairs)), key=lengths.__getitem__)
+        with torch.inference_mode():
+            for start in range(0, len(order), self._batch_size):
+                rows = order[start : start + self._batch_size]
+                inputs = self._tokenizer(
+                    [pairs[row][0] for row in rows],
+                    [pairs[row][1] for row in rows],
+                    padding=True,
+                    truncation="longest_first",
+                    max_length=self._limit(),
+                    return_tensors="pt",
+                ).to(self._model.device)
+                logits = self._model(**inputs).logits.double()
+                answer = torch.softmax(logits, dim=-1).cpu().numpy()
+                for column, source in enumerate(self._columns):
+                    if source is not None:
+                        result[rows, column] = answer[:, source]
+        return result
+
+    def _limit(self) -> int:
+        return int(min(self._max_tokens, self._tokenizer.model_max_length))
+
+    def _load(self) -> None:
+        if self._model is not None:
+            return
+        transformers = require("transformers", purpose=_PURPOSE)
+        torch = require("torch", purpose=_PURPOSE)
+        folder = Path(self._source)
+        looks_local = self._source.startswith((".", "/", "~")) or folder.is_absolute() or folder.exists()
+        if looks_local and not (folder.expanduser() / "config.json").is_file():
+            raise ScorerError(
+                f"no model in the folder {self._source!r}: expected config.json, model.safetensors and a tokenizer; "
+                "check the path or give a hub name"
+            )
+        source = str(folder.expanduser()) if looks_local else self._source
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                config = transformers.AutoConfig.from_pretrained(source)
+                columns = label_columns(config.id2label, self._source)
+                tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+                model = transformers.AutoModelForSequenceClassification.from_pretrained(source, config=config)
+        except (OSError, ValueError, KeyError) as error:
+            if isinstance(error, ScorerError):
+                raise
+            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            raise ScorerError(
+                f"cannot load the model {self._source!r}: expected a folder or a hub name of a sequence "
+                f"classifier, got {reason}"
+            ) from error
+        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._columns, self._tokenizer = columns, tokenizer
+        self._version = _version(config, Path(source))
+        self._model = model.eval().to(device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Settings only: the model is loaded again in the other process."""
+        return {**self.__dict__, "_model": None, "_tokenizer": None}
+
+
+def _version(config: Any, folder: Path) -> str:
+    commit = getattr(config, "_commit_hash", None)
+    if commit:
+        return str(commit)
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        if (folder / name).is_file():
+            digest = hashlib.sha256()
+            with (folder / name).open("rb") as handle:
+                while block := handle.read(1 << 20):
+                    digest.update(block)
+            return f"sha256:{digest.hexdigest()[:12]}"
+    return "unknown"

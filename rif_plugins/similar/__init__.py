@@ -1,0 +1,23 @@
+"""Who counts as similar: sensitive lexicons, spans, the swap, the mask M and I(v)."""
+
+from __future__ import annotations
+
+from rif_plugins.similar.alignment import pair_from_texts
+from rif_plugins.similar.counterparts import Plan, apply_plan, similar_texts, transpositions
+from rif_plugins.similar.lexicon import EMBEDDED, Lexicon
+from rif_plugins.similar.masking import PLACEHOLDER, mask
+from rif_plugins.similar.spans import SensitiveSpan, find_spans
+
+__all__ = [
+    "EMBEDDED",
+    "PLACEHOLDER",
+    "Lexicon",
+    "Plan",
+    "SensitiveSpan",
+    "apply_plan",
+    "find_spans",
+    "mask",
+    "pair_from_texts",
+    "similar_texts",
+    "transpositions",
+]

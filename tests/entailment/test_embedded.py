@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rif_plugins.entailment import EmbeddedScorer, equivalence, probe
+from rif_plugins.errors import ScorerError
+
+NOUNS = ["dog", "teacher", "film", "kitchen", "car", "river", "doctor", "piano"]
+VERBS = ["sees", "likes", "describes in great detail", "never mentions", "buys"]
+
+
+def some_pairs(number: int) -> list[tuple[str, str]]:
+    rng = random.Random(5)
+
+    def text() -> str:
+        clauses = [
+            f"the {rng.choice(NOUNS)} {rng.choice(VERBS)} a {rng.choice(NOUNS)}" for _ in range(rng.randint(1, 6))
+        ]
+        return " and ".join(clauses)
+
+    return [(text(), text()) for _ in range(number)]
+
+
+def test_rows_do_not_depend_on_their_batch(embedded):
+    pairs = some_pairs(64)
+    together = equivalence(embedded, pairs)
+    alone = np.concatenate([equivalence(embedded, [pair]) for pair in pairs])
+    np.testing.assert_allclose(together, alone, atol=1e-5, rtol=0)
+    assert together.std() > 0.01
+
+
+def test_rows_do_not_depend_on_their_order(embedded):
+    pairs = some_pairs(64)
+    order = np.random.default_rng(3).permutation(len(pairs))
+    shuffled = embedded.probabilities([pairs[i] for i in order])
+    np.testing.assert_allclose(shuffled, embedded.probabilities(pairs)[order], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_rows_do_not_depend_on_the_batch_size(embedded, batch_size):
+    pairs = some_pairs(15)
+    other = EmbeddedScorer(batch_size=batch_size)
+    np.testing.assert_allclose(other.probabilities(pairs), embedded.probabilities(pairs), atol=1e-5, rtol=0)
+
+
+def test_probabilities_are_distributions(embedded):
+    answer = embedded.probabilities(some_pairs(20))
+    assert answer.shape == (20, 3) and answer.dtype == np.float64
+    assert (answer >= 0).all()
+    np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+
+
+def test_no_pairs(embedded):
+    assert embedded.probabilities([]).shape == (0, 3)
+
+
+def test_equivalence_is_symmetric(embedded):
+    pairs = some_pairs(10)
+    turned = [(b, a) for a, b in pairs]
+    np.testing.assert_allclose(equivalence(embedded, pairs), equivalence(embedded, turned), atol=1e-5)
+
+
+def test_empty_and_blank_texts(embedded):
+    answer = embedded.probabilities([("", ""), ("a dog", ""), ("", "a dog"), ("  \n", "\t")])
+    np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+
+
+def test_long_texts_are_cut(embedded):
+    long = "the dog sees the river and " * 500
+    answer = embedded.probabilities([(long, long), (long, "a dog"), ("a dog", long)])
+    np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+    # What lies behind the limit is not read.
+    np.testing.assert_allclose(embedded.probabilities([(long + "x", "a dog")]), answer[1:2], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["naïve café", "日本語の文章", "😀 great film 👍🏽", "e\u0301 combined", "\u202eright to left", "null \x00 byte", "\ud800"],
+)
+def test_unicode(embedded, text):
+    answer = embedded.probabilities([(text, text), ("a dog", text)])
+    assert np.isfinite(answer).all()
+
+
+def test_case_does_not_matter(embedded):
+    lower, upper = embedded.probabilities([("a dog runs", "an animal moves"), ("A DOG RUNS", "An Animal Moves")])
+    np.testing.assert_allclose(lower, upper, atol=1e-6)
+
+
+def test_identical_texts_are_equivalent(embedded):
+    texts = ["A man plays a guitar.", "a gorgeous , witty , seductive movie .", "She does not like the plan."]
+    assert (equivalence(embedded, [(t, t) for t in texts]) > 0.8).all()
+
+
+def test_the_probe_passes(embedded):
+    assert probe(embedded) >= 7
+
+
+def test_version_comes_from_the_model_file(embedded):
+    assert embedded.version.startswith("minilm-nli-")
+
+
+def test_pickle_carries_settings_only(embedded):
+    data = pickle.dumps(embedded)
+    assert len(data) < 2_000
+    pairs = some_pairs(3)
+    np.testing.assert_allclose(pickle.loads(data).probabilities(pairs), embedded.probabilities(pairs), atol=1e-6)
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(ScorerError, match=r"expected model.onnx in .*found none"):
+        EmbeddedScorer(tmp_path)
+    (tmp_path / "model.onnx").touch()
+    with pytest.raises(ScorerError, match=r"expected tokenizer.json"):
+        EmbeddedScorer(tmp_path)
+
+
+def test_neither_torch_nor_transformers_is_loaded(run_python):
+    code = (
+        "import sys; from rif_plugins.entailment import load_scorer; s = load_scorer('embedded'); "
+        "s.probabilities([('a', 'b')]); "
+        "print(sorted({'torch', 'transformers', 'textattack'} & set(sys.modules)))"
+    )
+    assert run_python("-c", code).stdout.strip() == "[]"
+
+
+def test_importing_loads_nothing_heavy(run_python):
+    code = (
+        "import sys, rif_plugins.entailment; "
+        "print(sorted({'torch', 'transformers', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
+    )
+    assert run_python("-c", code).stdout.strip() == "[]"
+
+
+def test_threads_do_not_change_the_answer(embedded):
+    pairs = some_pairs(5)
+    np.testing.assert_allclose(
+        EmbeddedScorer(threads=1).probabilities(pairs), embedded.probabilities(pairs), atol=1e-5, rtol=0
+    )
+    assert sys.getrefcount(embedded) > 0

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rif_plugins.entailment import PROBE, HuggingFaceScorer, load_scorer
+from rif_plugins.entailment.hugging_face import label_columns
+from rif_plugins.errors import ScorerError
+
+NAMES = ("entailment", "neutral", "contradiction")
+MakeModel = Callable[..., Path]
+
+
+def train_tiny(folder: Path, classes: Sequence[int], n_labels: int) -> None:
+    """A two-layer model that has learnt the probe pairs by heart; ``classes`` are their output columns."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    words = sorted({w for a, b, _ in PROBE for w in re.findall(r"\w+|[^\w\s]", f"{a} {b}".lower())})
+    folder.mkdir()
+    vocabulary = folder / "vocab.txt"
+    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), encoding="utf-8")
+    tokenizer = transformers.BertTokenizerFast(vocab_file=str(vocabulary), model_max_length=64)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=64, max_position_embeddings=64, num_labels=n_labels,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.BertForSequenceClassification(config)
+        optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+        texts = [a for a, _, _ in PROBE], [b for _, b, _ in PROBE]
+        batch = tokenizer(*texts, padding=True, return_tensors="pt")
+        for _ in range(40):
+            loss = torch.nn.functional.cross_entropy(model(**batch).logits, torch.tensor(classes))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> MakeModel:
+    """Makes a folder with a tiny model and the given labels; weights are trained once for each layout."""
+    root = tmp_path_factory.mktemp("models")
+
+    def make(labels: Sequence[str], meaning: Sequence[str] | None = None) -> Path:
+        """``labels`` go into id2label; ``meaning`` is what the columns really mean (default: the same)."""
+        meaning = [m.lower() for m in (meaning or labels)]
+        rest = meaning.index("not_entailment") if "not_entailment" in meaning else None
+        classes = [meaning.index(c) if c in meaning else rest for _, _, c in PROBE]
+        folder = root / ("weights-" + "-".join(meaning))
+        if not folder.exists():
+            train_tiny(folder, classes, len(labels))  # type: ignore[arg-type]
+        config = json.loads((folder / "config.json").read_text())
+        config["id2label"] = {str(i): label for i, label in enumerate(labels)}
+        config["label2id"] = {label: i for i, label in enumerate(labels)}
+        (folder / "config.json").write_text(json.dumps(config))
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "labels", [NAMES, ("CONTRADICTION", "Neutral", "Entailment"), ("neutral", "entailment", "contradiction")]
+)
+def test_labels_in_any_order_and_case(tiny, labels):
+    scorer = load_scorer(f"hf:{tiny(labels)}")
+    answer = scorer.probabilities([(a, b) for a, b, _ in PROBE])
+    assert [NAMES[i] for i in answer.argmax(axis=1)] == [label for _, _, label in PROBE]
+    np.testing.assert_allclose(answer.sum(axis=1), 1.0)
+    assert scorer.version.startswith("sha256:")
+
+
+def test_a_two_label_model_has_no_contradiction(tiny):
+    scorer = load_scorer(f"hf:{tiny(('entailment', 'not_entailment'))}")
+    answer = scorer.probabilities([(a, b) for a, b, _ in PROBE])
+    assert (answer[:, 2] == 0).all()
+    assert [p > 0.5 for p in answer[:, 0]] == [label == "entailment" for _, _, label in PROBE]
+
+
+@pytest.mark.parametrize(
+    "labels", [("contradiction", "neutral", "entailment"), ("neutral", "entailment", "contradiction")]
+)
+def test_swapped_labels_fail_the_probe(tiny, labels):
+    folder = tiny(labels, NAMES)
+    with pytest.raises(ScorerError, match=r"start-up probe: expected at least 6 of 8 .* got \d; check id2label"):
+        load_scorer(f"hf:{folder}")
+
+
+def test_two_swapped_labels_fail_the_probe(tiny):
+    folder = tiny(("not_entailment", "entailment"), ("entailment", "not_entailment"))
+    with pytest.raises(ScorerError, match="start-up probe"):
+        load_scorer(f"hf:{folder}")
+
+
+def test_nameless_labels_are_refused(tiny):
+    folder = tiny(("LABEL_0", "LABEL_1", "LABEL_2"), NAMES)
+    with pytest.raises(ScorerError, match=r"has the labels LABEL_0, LABEL_1, LABEL_2: expected .*; write the names"):
+        load_scorer(f"hf:{folder}")
+
+
+def test_rows_do_not_depend_on_their_batch(tiny):
+    scorer = HuggingFaceScorer(str(tiny(NAMES)), batch_size=3)
+    pairs = [(a, b) for a, b, _ in PROBE] + [("A man .", ""), ("", ""), ("dogs " * 200, "A man")]
+    together = scorer.probabilities(pairs)
+    alone = np.concatenate([scorer.probabilities([pair]) for pair in pairs])
+    np.testing.assert_allclose(together, alone, atol=1e-5, rtol=0)
+    assert scorer.probabilities([]).shape == (0, 3)
+
+
+def test_pickle_carries_settings_only(tiny):
+    scorer = HuggingFaceScorer(str(tiny(NAMES)))
+    pairs = [(a, b) for a, b, _ in PROBE]
+    expected = scorer.probabilities(pairs)
+    data = pickle.dumps(scorer)
+    assert len(data) < 2_000
+    np.testing.assert_allclose(pickle.loads(data).probabilities(pairs), expected, atol=1e-6)
+
+
+def test_a_folder_that_holds_no_model(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ScorerError, match="cannot load the model"):
+        load_scorer(f"hf:{tmp_path}")
+
+
+def test_a_hub_name_without_network_is_one_clear_line():
+    with pytest.raises(ScorerError, match=r"cannot load the model 'no-such/model'") as caught:
+        load_scorer("hf:no-such/model")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("id2label", "columns"),
+    [
+        ({0: "entailment", 1: "neutral", 2: "contradiction"}, (0, 1, 2)),
+        ({0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"}, (1, 2, 0)),
+        ({0: "not_entailment", 1: "Entailment"}, (1, 0, None)),
+        ({0: "entailment", 1: "not-entailment"}, (0, 1, None)),
+    ],
+)
+def test_label_columns(id2label, columns):
+    assert label_columns(id2label, "m") == columns
+
+
+@pytest.mark.parametrize("id2label", [{0: "positive", 1: "negative"}, {0: "entailment"}, {}])
+def test_labels_of_other_tasks_are_refused(id2label):
+    with pytest.raises(ScorerError, match="use a model trained for natural language inference|write the names"):
+        label_columns(id2label, "m")

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from rif_plugins.entailment import LexiconVeto
+
+
+@pytest.fixture(scope="module")
+def veto() -> LexiconVeto:
+    return LexiconVeto()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "relation"),
+    [
+        ("good", "bad", "antonym"),
+        ("hot", "cold", "antonym"),
+        ("opened", "closed", "antonym"),
+        ("dogs", "animals", "hypernym"),
+        ("instrument", "saxophone", "hyponym"),
+        ("violin", "cello", "sibling"),
+        ("violins", "cellos", "sibling"),
+        ("China", "Japan", "sibling"),
+        ("doctor", "physician", None),
+        ("doctors", "physicians", None),
+        ("couch", "sofa", None),
+        ("big", "large", None),
+        ("purchased", "bought", None),
+        ("Good", "GOOD", None),
+        ("film", "sadness", None),
+        ("qwrtz", "good", None),
+        ("", "good", None),
+    ],
+)
+def test_relations(veto, source, target, relation):
+    assert veto.relation(source, target) == relation
+
+
+def test_a_common_sense_clears_words_that_are_siblings_too(veto):
+    # "small" and "little" oppose "large" and "big" and share a synset.
+    assert veto.relation("small", "little") is None
+
+
+def test_the_reason_names_the_words(veto):
+    assert veto.reason("It was a good film.", "It was a bad film.") == "antonym (good, bad)"
+    assert veto.reason("It was a good film.", "It was a good movie.") is None
+
+
+def test_an_article_belongs_to_its_word(veto):
+    assert veto.reason("an old man", "a young man") == "antonym (old, young)"
+
+
+def test_every_change_is_looked_at(veto):
+    assert veto.reason("a big red car", "a large green car") is not None
+
+
+def test_relations_can_be_chosen():
+    lenient = LexiconVeto(("antonym",))
+    assert lenient.relation("dog", "animal") is None
+    assert lenient.relation("good", "bad") == "antonym"
+
+
+def test_a_veto_pickles(veto):
+    assert pickle.loads(pickle.dumps(veto)).relation("good", "bad") == "antonym"

@@ -1,0 +1,109 @@
+"""What holds for every text, whatever it is made of."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rif_plugins.core.pairs import Pair
+from rif_plugins.similar import Lexicon, find_spans, mask, similar_texts
+
+LEX = Lexicon.load()
+GENDER = Lexicon.load("gender")
+
+TERMS = [
+    "he", "She", "HER", "his", "hers", "him", "a man", "An actor", "waitress", "ladies'", "men's", "Mr.", "Miss", "sir",
+    "black", "a white", "Asian", "African-American", "Muslim", "a Jew", "Christians", "gay", "straight", "lesbian",
+    "old", "an elderly", "German", "Chinese people", "blind", "with a disability", "people", "is", "and", "the", "/",
+    "film", "Smith", ",", ".", "'s", "\u2019", "n't", "``", "\u200d", "e\u0301", "\U0001f469", "@", "://",
+]  # fmt: skip
+TEXTS = st.lists(st.one_of(st.sampled_from(TERMS), st.text(max_size=4)), max_size=12).flatmap(
+    lambda parts: st.sampled_from([" ", "", "-", "  ", "\n"]).map(lambda glue: glue.join(parts))
+)
+
+
+def check(pair: Pair) -> None:
+    assert pair.swaps
+    assert pair.original != pair.similar
+    position = other = 0
+    for swap in pair.swaps:
+        assert pair.original[swap.start : swap.end] == swap.source
+        assert pair.similar[swap.similar_start : swap.similar_end] == swap.target
+        assert pair.original[position : swap.start] == pair.similar[other : swap.similar_start]
+        position, other = swap.end, swap.similar_end
+    assert pair.original[position:] == pair.similar[other:]
+
+
+@given(TEXTS)
+@example("a\u0130 he")
+@example("\ud800 she")
+def test_spans_lie_in_the_text_and_do_not_overlap_within_an_attribute(text: str) -> None:
+    spans = find_spans(text, LEX)
+    assert spans == sorted(spans)
+    for attribute in LEX.attributes:
+        own = [span for span in spans if span.attribute == attribute]
+        assert all(0 <= span.start < span.end <= len(text) for span in own)
+        assert all(a.end <= b.start for a, b in zip(own, own[1:], strict=False))
+
+
+@given(TEXTS, st.integers(0, 3))
+def test_every_counterpart_is_exact_and_keeps_the_mask(text: str, seed: int) -> None:
+    pairs = similar_texts(text, LEX, max_counterparts=6, seed=seed)
+    assert len({pair.similar for pair in pairs}) == len(pairs)
+    for pair in pairs:
+        check(pair)
+        assert pair.original == text
+        assert mask(pair.similar, LEX) == mask(text, LEX)
+
+
+@given(TEXTS)
+def test_masks_and_counterparts_of_a_text_without_spans_change_nothing(text: str) -> None:
+    if not find_spans(text, LEX):
+        assert mask(text, LEX) == text
+        assert similar_texts(text, LEX) == []
+
+
+PEOPLE = [
+    "man",
+    "woman",
+    "actor",
+    "actress",
+    "uncle",
+    "aunt",
+    "king",
+    "queen",
+    "boy",
+    "girl",
+    "heir",
+    "heiress",
+]
+FRAMES = st.sampled_from([
+    "{0} saw {1} by the door.", "The {0} told the {1} that he met her.", "She and the {0} are with his {1}.",
+    "A {1} lost his hat, and the {0} found it for her.", "the {0} 's {1} , she said , hurt himself .",
+])  # fmt: skip
+
+
+@given(
+    FRAMES,
+    st.sampled_from(PEOPLE),
+    st.sampled_from(PEOPLE),
+    st.sampled_from([str.lower, str.upper, str.title]),
+)
+def test_two_swaps_lead_back(frame: str, first: str, second: str, case: object) -> None:
+    text = frame.format(first, second).replace("A actor", "An actor").replace("A uncle", "An uncle")
+    text = text.replace("A aunt", "An aunt").replace("A heir", "An heir").replace("A actress", "An actress")
+    text = case(text) if case is not str.title else text  # type: ignore[operator]
+    (there,) = similar_texts(text, GENDER)
+    (back,) = similar_texts(there.similar, GENDER)
+    assert back.similar == text
+    assert (there.value_from, there.value_to) == (back.value_to, back.value_from)
+
+
+def test_threads_share_a_lexicon() -> None:
+    texts = [f"He saw {i} black women and her gay uncle." for i in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda t: similar_texts(t, LEX), texts)) == [
+            similar_texts(t, LEX) for t in texts
+        ]
