@@ -31,13 +31,14 @@ $(TRAIN_STAMP): $(STAMP)
 install: $(STAMP)
 
 demo: $(STAMP)
-	mkdir -p $(OUT)
-	$(BIN)/textattack attack --recipe rifair-robust-biased \
+	mkdir -p $(OUT) && rm -f $(OUT)/demo.jsonl
+	RIF_RESULTS=$(OUT)/demo.jsonl $(BIN)/textattack attack --recipe rifair-robust-biased \
 	  --model-from-file recipes/victims/embedded.py --dataset-from-file recipes/data/embedded.py \
 	  --num-examples 40 --log-to-csv $(OUT)/demo.csv --log-to-txt $(OUT)/demo.txt \
 	  --log-summary-to-json $(OUT)/demo.json
 	@echo
-	@echo 'Every attacked example, with both sides: $(OUT)/demo.csv and $(OUT)/demo.txt'
+	@echo 'Every attacked example, with both sides: $(OUT)/demo.txt and $(OUT)/demo.csv'
+	@echo 'One record a pair, for programs:         $(OUT)/demo.jsonl'
 	@echo 'The two tables of the summary:           $(OUT)/demo.json'
 
 test: $(STAMP)

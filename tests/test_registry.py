@@ -300,29 +300,43 @@ class Manager:
             raise self.error
 
 
+class StoppedError(Exception):
+    """Ends a run early."""
+
+
 def stop() -> None:
-    raise KeyboardInterrupt
+    raise StoppedError
 
 
 def test_a_run_that_ends_early_writes_its_logs(textattack: types.SimpleNamespace) -> None:
     host.register()
     attacker = textattack.modules["textattack"].Attacker
     manager = Manager()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(StoppedError):
         attacker(stop, manager).attack_dataset()
     assert manager.flushed == 1
     assert attacker(lambda: ["result"], manager).attack_dataset() == ["result"]
     assert manager.flushed == 1
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(StoppedError):
         attacker(stop, None).attack_dataset()
 
 
-def test_a_run_without_examples_is_refused(textattack: types.SimpleNamespace) -> None:
+@pytest.mark.parametrize(
+    ("home", "is_refused"), [("rif_plugins.text.goal_functions", True), ("theirs", False)]
+)
+def test_our_goals_refuse_an_empty_data_set(
+    textattack: types.SimpleNamespace, home: str, is_refused: bool
+) -> None:
     host.register()
-    attacker = textattack.modules["textattack"].Attacker(stop, Manager())
+    attacker = textattack.modules["textattack"].Attacker(list, Manager())
     attacker.dataset = []
-    with pytest.raises(DataError, match=r"the data set has no examples, expected one or more"):
-        attacker.attack_dataset()
+    goal = type("Goal", (), {"__module__": home})()
+    attacker.attack = types.SimpleNamespace(goal_function=goal)
+    if is_refused:
+        with pytest.raises(DataError, match=r"the data set has no examples, expected one or more"):
+            attacker.attack_dataset()
+    else:
+        assert attacker.attack_dataset() == []
 
 
 def test_logs_that_cannot_be_written_do_not_hide_the_error(
@@ -330,7 +344,7 @@ def test_logs_that_cannot_be_written_do_not_hide_the_error(
 ) -> None:
     host.register()
     manager = Manager(PermissionError("out.csv"))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(StoppedError):
         textattack.modules["textattack"].Attacker(stop, manager).attack_dataset()
     assert "the log files could not be written (PermissionError: out.csv)" in capsys.readouterr().err
 

@@ -21,38 +21,57 @@ _FLOAT = np.float32
 
 
 class _Graph:
-    """Collects nodes and initializers; every method returns the name of its output."""
+    """Collects nodes and initializers; every method returns the name of its output.
 
-    def __init__(self) -> None:
+    Weights keep the names they have in the torch model; ``scale`` and ``zero`` stand beside ``weight``.
+    """
+
+    def __init__(self, state: Mapping[str, NDArray[Any]], epsilon: float) -> None:
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
+        self._state = state
+        self._epsilon = epsilon
         self._number = 0
 
-    def constant(self, array: NDArray[Any], hint: str) -> str:
-        name = self._name(hint)
+    def parameter(self, name: str) -> str:
+        """A float32 parameter."""
+        return self._initializer(self._state[name].astype(_FLOAT), name)
+
+    def constant(self, array: NDArray[Any]) -> str:
+        self._number += 1
+        return self._initializer(array, f"constant_{self._number}")
+
+    def _initializer(self, array: NDArray[Any], name: str) -> str:
         self.initializers.append(numpy_helper.from_array(np.array(array, order="C"), name))
         return name
 
     def add(self, op: str, inputs: list[str], **attributes: Any) -> str:
-        name = self._name(op.lower())
+        self._number += 1
+        name = f"{op.lower()}_{self._number}"
         self.nodes.append(helper.make_node(op, inputs, [name], name=f"node_{name}", **attributes))
         return name
 
-    def linear(self, x: str, weight: NDArray[Any], bias: NDArray[Any], hint: str) -> str:
+    def linear(self, x: str, name: str) -> str:
         """``x @ weight.T + bias`` with ``weight`` (out, in) stored in int8."""
-        quantised, scale = quantise(weight)
-        stored = self.constant(quantised.T, f"{hint}_weight")
-        scales, zeros = self.constant(scale, f"{hint}_scale"), self.constant(np.zeros(len(scale), np.int8), f"{hint}_zero")
-        real = self.add("DequantizeLinear", [stored, scales, zeros], axis=1)
-        return self.add("Add", [self.add("MatMul", [x, real]), self.constant(bias.astype(_FLOAT), f"{hint}_bias")])
+        quantised, scale = quantise(self._state[f"{name}.weight"])
+        inputs = [
+            self._initializer(quantised.T, f"{name}.weight"),
+            self._initializer(scale, f"{name}.scale"),
+            self._initializer(np.zeros(len(scale), np.int8), f"{name}.zero"),
+        ]
+        weight = self.add("DequantizeLinear", inputs, axis=1)
+        return self.add("Add", [self.add("MatMul", [x, weight]), self.parameter(f"{name}.bias")])
 
-    def norm(self, x: str, weight: NDArray[Any], bias: NDArray[Any], epsilon: float) -> str:
-        parameters = [self.constant(weight.astype(_FLOAT), "gamma"), self.constant(bias.astype(_FLOAT), "beta")]
-        return self.add("LayerNormalization", [x, *parameters], axis=-1, epsilon=epsilon)
+    def table(self, name: str, rows: str) -> str:
+        """Rows of an embedding table, stored in int8, looked up before they are made float."""
+        quantised, scale = quantise(self._state[f"{name}.weight"])
+        found = self.add("Gather", [self._initializer(quantised, f"{name}.weight"), rows], axis=0)
+        scales = self.add("Gather", [self._initializer(scale[:, None], f"{name}.scale"), rows], axis=0)
+        return self.add("Mul", [self.add("Cast", [found], to=TensorProto.FLOAT), scales])
 
-    def _name(self, hint: str) -> str:
-        self._number += 1
-        return f"{hint}_{self._number}"
+    def norm(self, x: str, name: str) -> str:
+        parameters = [self.parameter(f"{name}.weight"), self.parameter(f"{name}.bias")]
+        return self.add("LayerNormalization", [x, *parameters], axis=-1, epsilon=self._epsilon)
 
 
 def quantise(weight: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -62,88 +81,72 @@ def quantise(weight: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32
     return np.clip(np.rint(weight / scale[:, None]), -127, 127).astype(np.int8), scale
 
 
-def _embeddings(graph: _Graph, state: Mapping[str, NDArray[Any]], epsilon: float) -> str:
-    prefix = "bert.embeddings."
-    table, scale = quantise(state[f"{prefix}word_embeddings.weight"])
-    rows = graph.add("Gather", [graph.constant(table, "words"), "input_ids"], axis=0)
-    scales = graph.add("Gather", [graph.constant(scale[:, None], "word_scales"), "input_ids"], axis=0)
-    words = graph.add("Mul", [graph.add("Cast", [rows], to=TensorProto.FLOAT), scales])
-    kinds_table = graph.constant(state[f"{prefix}token_type_embeddings.weight"].astype(_FLOAT), "kinds")
-    kinds = graph.add("Gather", [kinds_table, "token_type_ids"], axis=0)
-    places_table = graph.constant(state[f"{prefix}position_embeddings.weight"].astype(_FLOAT), "places")
-    width = graph.add("Gather", [graph.add("Shape", ["input_ids"]), graph.constant(np.array([1], np.int64), "one")], axis=0)
-    zero = graph.constant(np.array([0], np.int64), "zero")
-    places = graph.add("Slice", [places_table, zero, width, zero])
+def _embeddings(graph: _Graph) -> str:
+    prefix = "bert.embeddings"
+    words = graph.table(f"{prefix}.word_embeddings", "input_ids")
+    kinds = graph.add("Gather", [graph.parameter(f"{prefix}.token_type_embeddings.weight"), "token_type_ids"], axis=0)
+    shape = graph.add("Shape", ["input_ids"])
+    width = graph.add("Gather", [shape, graph.constant(np.array([1], np.int64))], axis=0)
+    zero = graph.constant(np.array([0], np.int64))
+    places = graph.add("Slice", [graph.parameter(f"{prefix}.position_embeddings.weight"), zero, width, zero])
     total = graph.add("Add", [graph.add("Add", [words, kinds]), places])
-    return graph.norm(total, state[f"{prefix}LayerNorm.weight"], state[f"{prefix}LayerNorm.bias"], epsilon)
+    return graph.norm(total, f"{prefix}.LayerNorm")
 
 
 def _mask(graph: _Graph) -> str:
     """(batch, 1, 1, width): 0 for tokens, a number that vanishes in the softmax for padding."""
     mask = graph.add("Cast", ["attention_mask"], to=TensorProto.FLOAT)
-    mask = graph.add("Unsqueeze", [mask, graph.constant(np.array([1, 2], np.int64), "axes")])
-    hidden = graph.add("Sub", [graph.constant(np.array(1.0, _FLOAT), "one"), mask])
-    return graph.add("Mul", [hidden, graph.constant(np.array(-1e9, _FLOAT), "far")])
+    mask = graph.add("Unsqueeze", [mask, graph.constant(np.array([1, 2], np.int64))])
+    hidden = graph.add("Sub", [graph.constant(np.array(1.0, _FLOAT)), mask])
+    return graph.add("Mul", [hidden, graph.constant(np.array(-1e9, _FLOAT))])
 
 
-def _attention(graph: _Graph, x: str, mask: str, state: Mapping[str, NDArray[Any]], prefix: str, heads: int) -> str:
-    names = [f"{prefix}attention.self.{part}." for part in ("query", "key", "value")]
-    hidden = state[f"{names[0]}weight"].shape[0]
-    split = graph.constant(np.array([0, 0, heads, hidden // heads], np.int64), "split")
+def _attention(graph: _Graph, x: str, mask: str, prefix: str, config: Any) -> str:
+    hidden, heads = config.hidden_size, config.num_attention_heads
+    split = graph.constant(np.array([0, 0, heads, hidden // heads], np.int64))
     parts = []
-    for name, order in zip(names, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]), strict=True):
-        projected = graph.linear(x, state[f"{name}weight"], state[f"{name}bias"], "projection")
+    for name, order in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]), ("value", [0, 2, 1, 3])):
+        projected = graph.linear(x, f"{prefix}.self.{name}")
         parts.append(graph.add("Transpose", [graph.add("Reshape", [projected, split])], perm=order))
     scores = graph.add("MatMul", parts[:2])
-    root = graph.constant(np.array(math.sqrt(hidden / heads), _FLOAT), "root")
+    root = graph.constant(np.array(math.sqrt(hidden / heads), _FLOAT))
     weights = graph.add("Softmax", [graph.add("Add", [graph.add("Div", [scores, root]), mask])], axis=-1)
     context = graph.add("Transpose", [graph.add("MatMul", [weights, parts[2]])], perm=[0, 2, 1, 3])
-    return graph.add("Reshape", [context, graph.constant(np.array([0, 0, hidden], np.int64), "join")])
+    joined = graph.add("Reshape", [context, graph.constant(np.array([0, 0, hidden], np.int64))])
+    return graph.linear(joined, f"{prefix}.output.dense")
 
 
 def _gelu(graph: _Graph, x: str) -> str:
-    erf = graph.add("Erf", [graph.add("Div", [x, graph.constant(np.array(math.sqrt(2.0), _FLOAT), "root")])])
-    plus = graph.add("Add", [erf, graph.constant(np.array(1.0, _FLOAT), "one")])
-    return graph.add("Mul", [graph.add("Mul", [x, plus]), graph.constant(np.array(0.5, _FLOAT), "half")])
+    erf = graph.add("Erf", [graph.add("Div", [x, graph.constant(np.array(math.sqrt(2.0), _FLOAT))])])
+    plus = graph.add("Add", [erf, graph.constant(np.array(1.0, _FLOAT))])
+    return graph.add("Mul", [graph.add("Mul", [x, plus]), graph.constant(np.array(0.5, _FLOAT))])
 
 
-def _layer(
-    graph: _Graph, x: str, mask: str, state: Mapping[str, NDArray[Any]], prefix: str, heads: int, epsilon: float
-) -> str:
-    def linear(y: str, name: str) -> str:
-        return graph.linear(y, state[f"{prefix}{name}.weight"], state[f"{prefix}{name}.bias"], "dense")
-
-    def norm(y: str, name: str) -> str:
-        return graph.norm(y, state[f"{prefix}{name}.weight"], state[f"{prefix}{name}.bias"], epsilon)
-
-    attended = linear(_attention(graph, x, mask, state, prefix, heads), "attention.output.dense")
-    x = norm(graph.add("Add", [attended, x]), "attention.output.LayerNorm")
-    inner = _gelu(graph, linear(x, "intermediate.dense"))
-    return norm(graph.add("Add", [linear(inner, "output.dense"), x]), "output.LayerNorm")
+def _layer(graph: _Graph, x: str, mask: str, prefix: str, config: Any) -> str:
+    attended = _attention(graph, x, mask, f"{prefix}.attention", config)
+    x = graph.norm(graph.add("Add", [attended, x]), f"{prefix}.attention.output.LayerNorm")
+    inner = graph.linear(_gelu(graph, graph.linear(x, f"{prefix}.intermediate.dense")), f"{prefix}.output.dense")
+    return graph.norm(graph.add("Add", [inner, x]), f"{prefix}.output.LayerNorm")
 
 
 def build(
-    state: Mapping[str, NDArray[Any]],
-    config: Any,
-    *,
-    temperature: float = 1.0,
-    metadata: Mapping[str, str],
+    state: Mapping[str, NDArray[Any]], config: Any, *, temperature: float = 1.0, metadata: Mapping[str, str]
 ) -> Any:
     """The ONNX model of a ``BertForSequenceClassification``; logits are divided by ``temperature``."""
-    graph = _Graph()
-    x, mask = _embeddings(graph, state, config.layer_norm_eps), _mask(graph)
+    scaled = dict(state)
+    for name in ("classifier.weight", "classifier.bias"):
+        scaled[name] = state[name] / temperature
+    scaled["classifier.weight"] = scaled["classifier.weight"].T
+    graph = _Graph(scaled, config.layer_norm_eps)
+    x, mask = _embeddings(graph), _mask(graph)
     for number in range(config.num_hidden_layers):
-        prefix = f"bert.encoder.layer.{number}."
-        x = _layer(graph, x, mask, state, prefix, config.num_attention_heads, config.layer_norm_eps)
-    first = graph.add("Gather", [x, graph.constant(np.array(0, np.int64), "first")], axis=1)
-    pooled = graph.add(
-        "Tanh", [graph.linear(first, state["bert.pooler.dense.weight"], state["bert.pooler.dense.bias"], "pooler")]
-    )
+        x = _layer(graph, x, mask, f"bert.encoder.layer.{number}", config)
+    first = graph.add("Gather", [x, graph.constant(np.array(0, np.int64))], axis=1)
+    pooled = graph.add("Tanh", [graph.linear(first, "bert.pooler.dense")])
     # The last layer is tiny: it stays float32.
-    weight = graph.constant((state["classifier.weight"] / temperature).T.astype(_FLOAT), "classifier_weight")
-    bias = graph.constant((state["classifier.bias"] / temperature).astype(_FLOAT), "classifier_bias")
-    graph.nodes.append(helper.make_node("MatMul", [pooled, weight], ["product"], name="node_product"))
-    graph.nodes.append(helper.make_node("Add", ["product", bias], ["logits"], name="node_logits"))
+    product = graph.add("MatMul", [pooled, graph.parameter("classifier.weight")])
+    bias = graph.parameter("classifier.bias")
+    graph.nodes.append(helper.make_node("Add", [product, bias], ["logits"], name="node_logits"))
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "width"])
         for name in ("input_ids", "token_type_ids", "attention_mask")
@@ -164,3 +167,20 @@ def export(torch_model: Any, out: Path, *, temperature: float = 1.0, metadata: M
     path = out / "model.onnx"
     onnx.save(build(state, torch_model.config, temperature=temperature, metadata=metadata), str(path))
     return path
+
+
+def float_weights(path: Path) -> dict[str, NDArray[np.float32]]:
+    """The weights of an exported model as float32 under their torch names: the way back from :func:`export`."""
+    stored = {i.name: numpy_helper.to_array(i) for i in onnx.load(str(path)).graph.initializer}
+    state = {}
+    for name, array in stored.items():
+        if name.startswith("constant_") or name.endswith((".scale", ".zero")):
+            continue
+        scale = stored.get(name.removesuffix("weight") + "scale")
+        if array.dtype != np.int8 or scale is None:
+            state[name] = array.T if name == "classifier.weight" else array
+        elif scale.ndim == 2:  # an embedding table, scales by row
+            state[name] = array.astype(_FLOAT) * scale
+        else:
+            state[name] = (array.astype(_FLOAT) * scale).T
+    return {name: np.array(array, dtype=_FLOAT, order="C") for name, array in state.items()}

@@ -73,7 +73,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
     n_available = len(load_examples())
     parser = CommandParser(prog=COMMAND, description=_DESCRIPTION)
-    parser.add_argument("--out", type=Path, default=Path("rif_demo"), help="folder for the files (rif_demo)")
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder for the files (out/demo)")
     parser.add_argument(
         "--num-examples", type=int, default=40, metavar="N", help=f"how many of the {n_available} (40)"
     )

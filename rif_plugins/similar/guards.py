@@ -53,7 +53,7 @@ def _meets_need(view: WordView, first: int, last: int, term: Term, slot: str, le
     if slot != "adjective":
         return True
     return (
-        _leads_to_person(view, last)
+        _leads_to_person(view, last, lexicon)
         or _is_said_of_person(view, first, last)
         or _is_coordinated(view, first, last, term, lexicon)
         or (needs == "group" and _is_group(view, first, last))
@@ -75,7 +75,7 @@ def _has_name(view: WordView, last: int) -> bool:
     return following[:1].isupper()
 
 
-def _leads_to_person(view: WordView, last: int) -> bool:
+def _leads_to_person(view: WordView, last: int, lexicon: Lexicon) -> bool:
     """*black woman*, *young and talented actor*, *young, black men*."""
     index = last
     for _ in range(_MAX_STEPS):
@@ -83,7 +83,7 @@ def _leads_to_person(view: WordView, last: int) -> bool:
         if link not in ("space", "hyphen", "comma", "slash", "quote"):
             return False
         word = view.words[index + 1]
-        if link != "comma" and (word in word_class("person") or word in word_class("demonyms")):
+        if link != "comma" and _is_person_word(word, lexicon):
             return True
         if word in word_class("demonym") and link != "comma" and _ends_phrase(view, index + 1):
             return True
@@ -92,6 +92,13 @@ def _leads_to_person(view: WordView, last: int) -> bool:
             return False
         index += 1
     return False
+
+
+def _is_person_word(word: str, lexicon: Lexicon) -> bool:
+    if word in word_class("person") or word in word_class("demonyms"):
+        return True
+    own = (term for term in lexicon.terms_at(word) if len(term.key) == 1)
+    return any(reading.slot in ("noun", "plural") for term in own for reading in term.readings[:1])
 
 
 def _is_said_of_person(view: WordView, first: int, last: int) -> bool:

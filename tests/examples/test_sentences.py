@@ -78,7 +78,8 @@ def test_broken_line_is_named(tmp_path, line: str) -> None:
 def test_the_embedded_lexicon_finds_nothing_that_is_not_noted() -> None:
     lexicon = Lexicon.load()
     for example in EXAMPLES:
-        assert {span.attribute for span in find_spans(example.text, lexicon)} <= set(example.attributes), example
+        found = {span.attribute for span in find_spans(example.text, lexicon)}
+        assert found <= set(example.attributes), example
 
 
 def test_nearly_every_sentence_has_a_similar_individual() -> None:

@@ -8,14 +8,44 @@ from rif_plugins.similar.agreement import find_article, fit_article, fit_case, i
 @pytest.mark.parametrize(
     ("word", "article"),
     [
-        ("actor", "an"), ("waitress", "a"), ("heir", "an"), ("heiress", "an"), ("hour", "an"), ("house", "a"),
-        ("honest man", "an"), ("European", "a"), ("Ukrainian", "a"), ("uncle", "an"), ("unemployed", "an"),
-        ("uniform", "a"), ("unicorn", "a"), ("unimportant", "an"), ("uninsured", "an"), ("user", "a"), ("useful", "a"),
-        ("one-legged", "a"), ("onerous", "an"), ("old", "an"), ("Irish", "an"), ("LGBT", "an"), ("UFO", "a"), ("MP", "an"),
-        ("8-year-old", "an"), ("11-year-old", "an"), ("18-year-old", "an"), ("80-year-old", "an"), ("1-year-old", "a"),
-        ("\u00e9migr\u00e9", "an"), ("", "a"), ("!", "a"), ("hispanic", "a"), ("Arab", "an"), ("ewe", "a"), ("urban", "an"),
+        ("actor", "an"),
+        ("waitress", "a"),
+        ("heir", "an"),
+        ("heiress", "an"),
+        ("hour", "an"),
+        ("house", "a"),
+        ("honest man", "an"),
+        ("European", "a"),
+        ("Ukrainian", "a"),
+        ("uncle", "an"),
+        ("unemployed", "an"),
+        ("uniform", "a"),
+        ("unicorn", "a"),
+        ("unimportant", "an"),
+        ("uninsured", "an"),
+        ("user", "a"),
+        ("useful", "a"),
+        ("one-legged", "a"),
+        ("onerous", "an"),
+        ("old", "an"),
+        ("Irish", "an"),
+        ("LGBT", "an"),
+        ("UFO", "a"),
+        ("MP", "an"),
+        ("8-year-old", "an"),
+        ("11-year-old", "an"),
+        ("18-year-old", "an"),
+        ("80-year-old", "an"),
+        ("1-year-old", "a"),
+        ("\u00e9migr\u00e9", "an"),
+        ("", "a"),
+        ("!", "a"),
+        ("hispanic", "a"),
+        ("Arab", "an"),
+        ("ewe", "a"),
+        ("urban", "an"),
     ],
-)  # fmt: skip
+)
 def test_article_goes_by_sound(word: str, article: str) -> None:
     assert indefinite_article(word) == article
 
@@ -33,10 +63,14 @@ def test_find_article_needs_it_right_before_the_word() -> None:
 @pytest.mark.parametrize(
     ("article", "target", "is_upper", "expected"),
     [
-        ("a", "actor", False, "an"), ("A", "actor", False, "An"), ("A", "actor", True, "AN"), ("An", "man", False, "A"),
-        ("AN", "man", True, "A"), ("an", "heiress", False, "an"),
+        ("a", "actor", False, "an"),
+        ("A", "actor", False, "An"),
+        ("A", "actor", True, "AN"),
+        ("An", "man", False, "A"),
+        ("AN", "man", True, "A"),
+        ("an", "heiress", False, "an"),
     ],
-)  # fmt: skip
+)
 def test_article_keeps_its_case(article: str, target: str, is_upper: bool, expected: str) -> None:
     assert fit_article(article, target, is_upper) == expected
 

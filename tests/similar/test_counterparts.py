@@ -74,15 +74,14 @@ def test_first_spelling_of_a_cell_is_written() -> None:
 
 
 def test_all_other_values_are_enumerated_in_column_order() -> None:
-    assert all_similar("My friend is a Muslim.", "religion") == {
-        "muslim>christian": "My friend is a Christian.",
-        "muslim>jewish": "My friend is a Jew.",
-        "muslim>hindu": "My friend is a Hindu.",
-        "muslim>buddhist": "My friend is a Buddhist.",
-        "muslim>sikh": "My friend is a Sikh.",
-        "muslim>atheist": "My friend is an atheist.",
-    }
-    assert list(all_similar("My friend is a Muslim.", "religion"))[0] == "muslim>christian"
+    assert list(all_similar("My friend is a Muslim.", "religion").items()) == [
+        ("muslim>christian", "My friend is a Christian."),
+        ("muslim>jewish", "My friend is a Jew."),
+        ("muslim>hindu", "My friend is a Hindu."),
+        ("muslim>buddhist", "My friend is a Buddhist."),
+        ("muslim>sikh", "My friend is a Sikh."),
+        ("muslim>atheist", "My friend is an atheist."),
+    ]
 
 
 def test_several_values_never_collapse_into_one() -> None:

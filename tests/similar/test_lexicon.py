@@ -69,7 +69,7 @@ def test_merging_joins_rows_and_checks_them_together() -> None:
     assert merged.merged_with(own) == merged
     with pytest.raises(LexiconError, match=r"mine\.tsv line 3: 'man' has two values .*gender\.tsv line"):
         Lexicon.load("gender").merged_with(table("# attribute: gender\nslot\tmale\tfemale\nnoun\tx\tman\n"))
-    with pytest.raises(LexiconError, match="has the values a, b, but gender.tsv has male, female"):
+    with pytest.raises(LexiconError, match=r"has the values a, b, but gender\.tsv has male, female"):
         Lexicon.load("gender").merged_with(table("# attribute: gender\nslot\ta\tb\nnoun\tx\ty\n"))
 
 
@@ -85,12 +85,29 @@ def test_an_unknown_attribute_lists_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        ("she", True), ("She", True), ("SHE'S", True), ("women\u2019s", True), ("black", True), ("white", True),
-        ("African American", True), ("African-American", True), ("African", False), ("Native", False),
-        ("old-fashioned", True), ("table", False), ("shed", False), ("theman", False), ("", False), ("!?", False),
-        ("fiance\u0301", True), ("fianc\u00e9e", True), ("black coffee", True), ("mother-in-law", True), ("law", False),
+        ("she", True),
+        ("She", True),
+        ("SHE'S", True),
+        ("women\u2019s", True),
+        ("black", True),
+        ("white", True),
+        ("African American", True),
+        ("African-American", True),
+        ("African", False),
+        ("Native", False),
+        ("old-fashioned", True),
+        ("table", False),
+        ("shed", False),
+        ("theman", False),
+        ("", False),
+        ("!?", False),
+        ("fiance\u0301", True),
+        ("fianc\u00e9e", True),
+        ("black coffee", True),
+        ("mother-in-law", True),
+        ("law", False),
     ],
-)  # fmt: skip
+)
 def test_is_sensitive_knows_whole_terms_whatever_their_context(word: str, expected: bool) -> None:
     assert Lexicon.load().is_sensitive(word) is expected
 
@@ -113,7 +130,8 @@ def test_results_do_not_depend_on_the_hash_seed() -> None:
         "from rif_plugins.similar import Lexicon, similar_texts\n"
         "text = 'Her old friend, a gay Muslim from a Nigerian family, is blind, and he saw her leave.'\n"
         "lexicon = Lexicon.load()\n"
-        "print(lexicon.version, similar_texts(text, lexicon), similar_texts(text, lexicon, max_counterparts=5))\n"
+        "print(lexicon.version, similar_texts(text, lexicon))\n"
+        "print(similar_texts(text, lexicon, max_counterparts=5))\n"
     )
     outputs = {
         subprocess.run(

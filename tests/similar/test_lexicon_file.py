@@ -16,9 +16,7 @@ def lexicon(text: str) -> Lexicon:
 def test_a_table_is_read_with_its_header_lines_and_rows() -> None:
     table = parse_lexicon(
         "# attribute: caste\n# version: 2.1\n# licence: CC0-1.0\n# notes: one\n# notes: two\n"
-        "slot\thigh\tlow\n\nnoun\tlord|master\tpeasant\nword\t-\t-x-\n".replace(
-            "word\t-\t-x-\n", "word\ta b\tc\n"
-        ),
+        "slot\thigh\tlow\n\nnoun\tlord|master\tpeasant\nword\ta b\tc\n",
         name="mine.tsv",
     )
     assert table.attribute == "caste"
@@ -145,3 +143,17 @@ def test_term_key_ignores_case_joints_and_how_accents_are_encoded() -> None:
     assert term_key("African-American") == term_key("african american") == ("african", "american")
     assert term_key("fianc\u00e9") == term_key("Fiance\u0301")
     assert term_key("ma'am") == ("ma", "am")
+
+
+def test_the_examples_of_the_documentation_load() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "lexicons.md").read_text(encoding="utf-8")
+    blocks = [block for block in page.split("```")[1::2] if "\t" in block]
+    assert len(blocks) == 2
+    pairs, caste = (lexicon(block.strip("\n")) for block in blocks)
+    assert similar_texts("A red bus in Bergen.", pairs)[0].similar == "A blue bus in Oslo."
+    assert similar_texts("A noble lord.", caste)[0].similar == "A humble servant."
+    assert (
+        similar_texts("A noble woman saw the masters.", caste)[0].similar
+        == "A humble woman saw the servants."
+    )
+    assert similar_texts("The master key", caste) == []

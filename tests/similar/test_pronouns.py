@@ -67,7 +67,7 @@ def swap(text: str) -> str:
         ("They called her Bob.", "They called him Bob."),
         ("I love her more than you.", "I love him more than you."),
     ],
-)  # fmt: skip
+)
 def test_her_is_his_or_him(female: str, male: str) -> None:
     assert swap(female) == male
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -14,11 +15,55 @@ LEX = Lexicon.load()
 GENDER = Lexicon.load("gender")
 
 TERMS = [
-    "he", "She", "HER", "his", "hers", "him", "a man", "An actor", "waitress", "ladies'", "men's", "Mr.", "Miss", "sir",
-    "black", "a white", "Asian", "African-American", "Muslim", "a Jew", "Christians", "gay", "straight", "lesbian",
-    "old", "an elderly", "German", "Chinese people", "blind", "with a disability", "people", "is", "and", "the", "/",
-    "film", "Smith", ",", ".", "'s", "\u2019", "n't", "``", "\u200d", "e\u0301", "\U0001f469", "@", "://",
-]  # fmt: skip
+    "he",
+    "She",
+    "HER",
+    "his",
+    "hers",
+    "him",
+    "a man",
+    "An actor",
+    "waitress",
+    "ladies'",
+    "men's",
+    "Mr.",
+    "Miss",
+    "sir",
+    "black",
+    "a white",
+    "Asian",
+    "African-American",
+    "Muslim",
+    "a Jew",
+    "Christians",
+    "gay",
+    "straight",
+    "lesbian",
+    "old",
+    "an elderly",
+    "German",
+    "Chinese people",
+    "blind",
+    "with a disability",
+    "people",
+    "is",
+    "and",
+    "the",
+    "/",
+    "film",
+    "Smith",
+    ",",
+    ".",
+    "'s",
+    "\u2019",
+    "n't",
+    "``",
+    "\u200d",
+    "e\u0301",
+    "\U0001f469",
+    "@",
+    "://",
+]
 TEXTS = st.lists(st.one_of(st.sampled_from(TERMS), st.text(max_size=4)), max_size=12).flatmap(
     lambda parts: st.sampled_from([" ", "", "-", "  ", "\n"]).map(lambda glue: glue.join(parts))
 )
@@ -45,7 +90,7 @@ def test_spans_lie_in_the_text_and_do_not_overlap_within_an_attribute(text: str)
     for attribute in LEX.attributes:
         own = [span for span in spans if span.attribute == attribute]
         assert all(0 <= span.start < span.end <= len(text) for span in own)
-        assert all(a.end <= b.start for a, b in zip(own, own[1:], strict=False))
+        assert all(a.end <= b.start for a, b in pairwise(own))
 
 
 @given(TEXTS, st.integers(0, 3))
@@ -65,36 +110,20 @@ def test_masks_and_counterparts_of_a_text_without_spans_change_nothing(text: str
         assert similar_texts(text, LEX) == []
 
 
-PEOPLE = [
-    "man",
-    "woman",
-    "actor",
-    "actress",
-    "uncle",
-    "aunt",
-    "king",
-    "queen",
-    "boy",
-    "girl",
-    "heir",
-    "heiress",
+PEOPLE = ["man", "woman", "actor", "actress", "uncle", "aunt", "king", "queen", "boy", "girl", "heir"]
+FRAMES = [
+    "{0} saw {1} by the door.",
+    "The {0} told the {1} that he met her.",
+    "She and the {0} are with his {1}.",
+    "His {1} lost his hat, and the {0} found it for her.",
+    "the {0} 's {1} , she said , hurt himself .",
 ]
-FRAMES = st.sampled_from([
-    "{0} saw {1} by the door.", "The {0} told the {1} that he met her.", "She and the {0} are with his {1}.",
-    "A {1} lost his hat, and the {0} found it for her.", "the {0} 's {1} , she said , hurt himself .",
-])  # fmt: skip
 
 
-@given(
-    FRAMES,
-    st.sampled_from(PEOPLE),
-    st.sampled_from(PEOPLE),
-    st.sampled_from([str.lower, str.upper, str.title]),
-)
-def test_two_swaps_lead_back(frame: str, first: str, second: str, case: object) -> None:
-    text = frame.format(first, second).replace("A actor", "An actor").replace("A uncle", "An uncle")
-    text = text.replace("A aunt", "An aunt").replace("A heir", "An heir").replace("A actress", "An actress")
-    text = case(text) if case is not str.title else text  # type: ignore[operator]
+@given(st.sampled_from(FRAMES), st.sampled_from(PEOPLE), st.sampled_from(PEOPLE), st.booleans())
+def test_two_swaps_lead_back(frame: str, first: str, second: str, is_upper: bool) -> None:
+    text = frame.format(first, second)
+    text = text.upper() if is_upper else text
     (there,) = similar_texts(text, GENDER)
     (back,) = similar_texts(there.similar, GENDER)
     assert back.similar == text
