@@ -9,17 +9,17 @@ from random import Random
 from .nli_sets import Row
 from .word_relations import CONTRADICTION, ENTAILMENT, NEUTRAL
 
-_UNITS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
-_CARDINALS = {n: word for n, word in enumerate(_UNITS, start=1)} | {
+_UNITS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_CARDINALS = dict(enumerate(_UNITS.split(), start=1)) | {
     17: "seventeen", 18: "eighteen", 19: "nineteen", 20: "twenty", 30: "thirty", 40: "forty", 50: "fifty",
     60: "sixty", 70: "seventy", 80: "eighty", 90: "ninety", 100: "hundred",
 }  # fmt: skip
 _ORDINALS = {
     1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth", 7: "seventh", 8: "eighth",
-    9: "ninth", 10: "tenth", 11: "eleventh", 12: "twelfth", 13: "thirteenth", 14: "fourteenth", 15: "fifteenth",
-    16: "sixteenth", 17: "seventeenth", 18: "eighteenth", 19: "nineteenth", 20: "twentieth", 30: "thirtieth",
-    40: "fortieth", 50: "fiftieth", 60: "sixtieth", 70: "seventieth", 80: "eightieth", 90: "ninetieth",
-    100: "hundredth",
+    9: "ninth", 10: "tenth", 11: "eleventh", 12: "twelfth", 13: "thirteenth", 14: "fourteenth",
+    15: "fifteenth", 16: "sixteenth", 17: "seventeenth", 18: "eighteenth", 19: "nineteenth", 20: "twentieth",
+    30: "thirtieth", 40: "fortieth", 50: "fiftieth", 60: "sixtieth", 70: "seventieth", 80: "eightieth",
+    90: "ninetieth", 100: "hundredth",
 }  # fmt: skip
 # Groups of words of one meaning; the groups of one line exclude each other.
 _GROUPS = """
@@ -128,7 +128,10 @@ def numeral_rows(texts: Sequence[str], random: Random, number: int) -> list[Row]
         ordinals = random.random() < 0.5
         table = _ORDINALS if ordinals else _CARDINALS
         spell = _ordinal_digits if ordinals else str
-        first, second = random.choice(list(table)[1 - ordinals : 12]), random.choice(list(table)[1 - ordinals :])
+        first, second = (
+            random.choice(list(table)[1 - ordinals : 12]),
+            random.choice(list(table)[1 - ordinals :]),
+        )
         if random.random() < 0.12:
             second = first
         forms = [random.choice((table[n], spell(n))) for n in (first, second)]
@@ -191,7 +194,9 @@ def same_rows(texts: Sequence[str], random: Random, number: int) -> list[Row]:
 def dropped_rows(texts: Sequence[str], random: Random, number: int) -> list[Row]:
     """One adverb or adjective-like word of the second text is missing: entailment one way, neutral back."""
     rows: list[Row] = []
-    pattern = re.compile(r"\b(very|really|quickly|slowly|young|old|red|blue|green|small|large|big|little)\s+", re.I)
+    pattern = re.compile(
+        r"\b(very|really|quickly|slowly|young|old|red|blue|green|small|large|big|little)\s+", re.I
+    )
     while len(rows) < number:
         text = random.choice(texts)
         match = pattern.search(text)

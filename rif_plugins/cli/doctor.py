@@ -20,7 +20,7 @@ from rif_plugins.settings import FIELDS, PREFIX, Settings, settings_file, variab
 DISTRIBUTION = "rif-plugins"
 STARTUP_FILE = "rif_plugins_autoload.pth"
 # Variables with our prefix that are not settings.
-_OTHER_VARIABLES = ("RIF_DEBUG", "RIF_PLUGINS_AUTOLOAD", "RIF_PLUGINS_CONFIG")
+_OTHER_VARIABLES = ("RIF_DATA_DIR", "RIF_DEBUG", "RIF_PLUGINS_AUTOLOAD", "RIF_PLUGINS_CONFIG", "RIF_VICTIM")
 
 Status = Literal["ok", "note", "missing"]
 

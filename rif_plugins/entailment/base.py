@@ -14,15 +14,17 @@ ENTAILMENT = LABELS.index("entailment")
 
 @runtime_checkable
 class EntailmentScorer(Protocol):
-    """Anything that gives the probabilities of a natural language inference model.
+    """Anything that gives the probabilities of a natural language inference model."""
 
-    Attributes:
-        name: How the scorer is asked for, such as ``"embedded"``; goes into run records.
-        version: Which weights answered; goes into run records.
-    """
+    @property
+    def name(self) -> str:
+        """How the scorer is asked for, such as ``"embedded"``; goes into run records."""
+        ...
 
-    name: str
-    version: str
+    @property
+    def version(self) -> str:
+        """Which weights answered; goes into run records."""
+        ...
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Probabilities, shape (n, 3): entailment, neutral, contradiction of (premise, hypothesis) pairs.
@@ -32,9 +34,7 @@ class EntailmentScorer(Protocol):
         ...
 
 
-def equivalence_directions(
-    scorer: EntailmentScorer, pairs: Sequence[tuple[str, str]]
-) -> NDArray[np.float64]:
+def equivalence_directions(scorer: EntailmentScorer, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """P(a entails b) and P(b entails a) of each pair (a, b), shape (n, 2)."""
     if not pairs:
         return np.zeros((0, 2))

@@ -15,7 +15,8 @@ LONG_UNIT_WORDS = 80
 _WINDOW_WORDS = 30
 _TOKEN = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|\n+")
-_ABBREVIATIONS = frozenset("mr mrs ms dr prof st jr sr vs etc e.g i.e u.s u.k no inc ltd".split())
+_ABBREVIATION_NAMES = "mr mrs ms dr prof st jr sr vs etc e.g i.e u.s u.k no inc ltd"
+_ABBREVIATIONS = frozenset(_ABBREVIATION_NAMES.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         place = after.end() if after else match.end()
         if place >= len(text):
             break
-        before = text[: match.start()].rsplit(None, 1)[-1:] or [""]
+        before = text[max(0, match.start() - 20) : match.start()].split()[-1:] or [""]
         free_standing = match.start() > 0 and text[match.start() - 1].isspace()
-        abbreviation = before[0].lower() in _ABBREVIATIONS or len(before[0]) == 1 and before[0].isupper()
+        abbreviation = before[0].lower() in _ABBREVIATIONS or (len(before[0]) == 1 and before[0].isupper())
         if "\n" in match.group() or free_standing or not (abbreviation or text[place].islower()):
             cuts.append(place)
     return list(pairwise([*dict.fromkeys(cuts), len(text)])) if text else []
@@ -93,9 +94,10 @@ def units(original: str, edited: str, scope: str) -> tuple[tuple[str, str], ...]
     """The pairs of texts to compare so that every change is seen.
 
     Args:
-        original, edited: The whole texts.
-        scope: ``"sentence"``: the sentences that hold the changes, the whole text when it has at most 40 words;
-            changes that lie far apart (more than 80 words together) give one pair for each place.
+        original: The whole unedited text.
+        edited: The whole edited text.
+        scope: ``"sentence"``: the sentences that hold the changes, the whole text when it has at most
+            40 words; changes that lie far apart (more than 80 words together) give one pair for each place.
             ``"word"``: the bare changed words.
 
     Returns:
@@ -140,7 +142,11 @@ def _groups(changes: tuple[Hunk, ...], spans: list[tuple[int, int]]) -> list[tup
     for hunk in changes:
         span = _widened((hunk,), spans)
         last = groups[-1] if groups else None
-        if last and _widened(tuple(last), spans)[1] > span[0] and hunk.start - last[0].start < 6 * _WINDOW_WORDS:
+        if (
+            last
+            and _widened(tuple(last), spans)[1] > span[0]
+            and hunk.start - last[0].start < 6 * _WINDOW_WORDS
+        ):
             last.append(hunk)
         else:
             groups.append([hunk])
@@ -154,12 +160,12 @@ def _widened(changes: tuple[Hunk, ...], spans: list[tuple[int, int]]) -> tuple[i
     return start, end
 
 
-def _cut(
-    original: str, edited: str, changes: tuple[Hunk, ...], start: int, end: int
-) -> tuple[str, str]:
+def _cut(original: str, edited: str, changes: tuple[Hunk, ...], start: int, end: int) -> tuple[str, str]:
     """Both texts between two places of the original that lie outside all changes."""
     shift_start = sum(
-        (h.edited_end - h.edited_start) - (h.end - h.start) for h in changes if h.end <= start and h.start < start
+        (h.edited_end - h.edited_start) - (h.end - h.start)
+        for h in changes
+        if h.end <= start and h.start < start
     )
     shift_end = sum((h.edited_end - h.edited_start) - (h.end - h.start) for h in changes if h.end <= end)
     return original[start:end], edited[start + shift_start : end + shift_end]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rif_plugins.entailment.base import EntailmentScorer, equivalence_directions
+from rif_plugins.entailment.base import EntailmentScorer
 from rif_plugins.entailment.edits import units
 from rif_plugins.entailment.veto import LexiconVeto, Veto
 from rif_plugins.errors import UsageError
@@ -38,9 +35,6 @@ class Verdict:
     reason: str = ""
 
 
-_SAME = (1.0, 1.0, 1.0)
-
-
 class EntailmentFilter:
     """Accepts an edited text when original and edited text entail each other.
 
@@ -58,7 +52,7 @@ class EntailmentFilter:
 
     Attributes:
         rows: Rows the scorer was asked for (a pair in both directions is two).
-        cache_hits: Pairs answered from the cache or from an earlier pair of the same call.
+        cache_hits: Rows answered from the cache or from an earlier row of the same call.
 
     Raises:
         UsageError: ``min_equivalence``, ``scope``, ``veto`` or ``batch_size`` is out of range.
@@ -79,7 +73,9 @@ class EntailmentFilter:
         if scope not in _SCOPES:
             raise UsageError(f"unknown scope {scope!r}: expected sentence or word")
         if isinstance(veto, str) and veto != "lexicon":
-            raise UsageError(f"unknown veto {veto!r}: expected 'lexicon', an object with a method reason, or None")
+            raise UsageError(
+                f"unknown veto {veto!r}: expected 'lexicon', an object with a method reason, or None"
+            )
         if batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, got {batch_size}")
         self.scorer = scorer
@@ -89,7 +85,7 @@ class EntailmentFilter:
         self.rows = 0
         self.cache_hits = 0
         self._batch_size = batch_size
-        self._cache: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def check(self, original: str, edited: Sequence[str]) -> list[Verdict]:
         """One verdict for each edited text against ``original``, in order."""
@@ -98,14 +94,37 @@ class EntailmentFilter:
     def check_many(self, pairs: Sequence[tuple[str, str]]) -> list[Verdict]:
         """One verdict for each pair (original, edited), in order."""
         pieces = {pair: units(*pair, self.scope) for pair in dict.fromkeys(pairs)}
-        directions = self._directions([piece for pair in pairs for piece in pieces[pair]])
-        verdicts = {pair: self._verdict(pair, [directions[p] for p in found]) for pair, found in pieces.items()}
+        asked = [piece for pair in pairs for piece in pieces[pair]]
+        entails = self._entailment([*asked, *(_turned(piece) for piece in asked)])
+        verdicts = {
+            pair: self._verdict(pair, [(entails[piece], entails[_turned(piece)]) for piece in found])
+            for pair, found in pieces.items()
+        }
         return [verdicts[pair] for pair in pairs]
 
+    def accepts(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        """``accepted`` of each pair (original, edited), for fewer rows than ``check_many``.
+
+        ``S_eq`` is a product of probabilities, so it is below ``min_equivalence`` wherever one direction is:
+        the veto decides first, then the forward direction, and only what is left costs the backward one.
+        """
+        distinct = dict.fromkeys(pairs)
+        open_pairs = [p for p in distinct if self.veto is None or self.veto.reason(*p) is None]
+        pieces = {pair: units(*pair, self.scope) for pair in open_pairs}
+        forward = self._entailment([piece for pair in open_pairs for piece in pieces[pair]])
+        open_pairs = [
+            pair for pair in open_pairs if all(forward[p] >= self.min_equivalence for p in pieces[pair])
+        ]
+        backward = self._entailment([_turned(piece) for pair in open_pairs for piece in pieces[pair]])
+        accepted = {
+            pair
+            for pair in open_pairs
+            if all(forward[p] * backward[_turned(p)] >= self.min_equivalence for p in pieces[pair])
+        }
+        return [pair in accepted for pair in pairs]
+
     def _verdict(self, pair: tuple[str, str], directions: Sequence[tuple[float, float]]) -> Verdict:
-        if not directions:
-            return Verdict(*_SAME, accepted=True)
-        forward, backward = min(directions, key=lambda both: both[0] * both[1])
+        forward, backward = min(directions, key=lambda both: both[0] * both[1], default=(1.0, 1.0))
         score = forward * backward
         vetoed = self.veto.reason(*pair) if self.veto is not None else None
         if vetoed is not None:
@@ -114,37 +133,21 @@ class EntailmentFilter:
             reason = "" if score >= self.min_equivalence else "below min_equivalence"
         return Verdict(forward, backward, score, accepted=not reason, reason=reason)
 
-    def _directions(self, pieces: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[float, float]]:
-        """P(a entails b), P(b entails a) for each distinct piece; the scorer sees only what is new."""
-        found: dict[tuple[str, str], tuple[float, float]] = {}
-        fresh: list[tuple[str, str]] = []
-        for piece in dict.fromkeys(pieces):
-            known = self._recall(piece)
-            if known is None:
-                fresh.append(piece)
-            else:
-                found[piece] = known
-        self.cache_hits += len(pieces) - len(fresh)
-        for start in range(0, len(fresh), self._batch_size):
-            part = fresh[start : start + self._batch_size]
-            self._store(part, equivalence_directions(self.scorer, part), found)
-            self.rows += 2 * len(part)
-        return found
-
-    def _recall(self, piece: tuple[str, str]) -> tuple[float, float] | None:
-        known = self._cache.get(piece)
-        if known is None:
-            turned = self._cache.get((piece[1], piece[0]))
-            known = None if turned is None else (turned[1], turned[0])
-        return known
-
-    def _store(
-        self,
-        pieces: Iterable[tuple[str, str]],
-        directions: NDArray[np.float64],
-        found: dict[tuple[str, str], tuple[float, float]],
-    ) -> None:
-        for piece, (forward, backward) in zip(pieces, directions, strict=True):
-            found[piece] = self._cache[piece] = (float(forward), float(backward))
+    def _entailment(self, ordered: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+        """P(premise entails hypothesis) of each pair; the scorer sees only what is new."""
+        distinct = dict.fromkeys(ordered)
+        fresh = [pair for pair in distinct if pair not in self._cache]
+        found = {pair: self._cache[pair] for pair in distinct if pair in self._cache}
+        self.cache_hits += len(ordered) - len(fresh)
+        for start in range(0, len(fresh), 2 * self._batch_size):
+            part = fresh[start : start + 2 * self._batch_size]
+            for pair, row in zip(part, self.scorer.probabilities(part), strict=True):
+                found[pair] = self._cache[pair] = float(row[0])
+            self.rows += len(part)
         while len(self._cache) > _CACHE_SIZE:
             self._cache.popitem(last=False)
+        return found
+
+
+def _turned(pair: tuple[str, str]) -> tuple[str, str]:
+    return pair[1], pair[0]

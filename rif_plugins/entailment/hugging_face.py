@@ -28,7 +28,7 @@ def label_columns(id2label: Mapping[int, str], name: str) -> tuple[int | None, .
     Raises:
         ScorerError: The labels say nothing (``LABEL_0``) or are not those of an inference model.
     """
-    found = {str(label).strip().lower().replace("-", "_").replace(" ", "_"): int(i) for i, label in id2label.items()}
+    found = {_tidy(label): int(column) for column, label in id2label.items()}
     if set(found) == set(LABELS):
         return tuple(found[label] for label in LABELS)
     if set(found) == set(_TWO_CLASS):
@@ -40,9 +40,13 @@ def label_columns(id2label: Mapping[int, str], name: str) -> tuple[int | None, .
         else "use a model trained for natural language inference"
     )
     raise ScorerError(
-        f"model {name!r} has the labels {got}: expected entailment, neutral, contradiction (any order and case) "
-        f"or entailment, not_entailment; {advice}"
+        f"model {name!r} has the labels {got}: expected entailment, neutral, contradiction "
+        f"(any order and case) or entailment, not_entailment; {advice}"
     )
+
+
+def _tidy(label: object) -> str:
+    return str(label).strip().lower().replace("-", "_").replace(" ", "_")
 
 
 class HuggingFaceScorer:
@@ -116,8 +120,8 @@ class HuggingFaceScorer:
         looks_local = self._source.startswith((".", "/", "~")) or folder.is_absolute() or folder.exists()
         if looks_local and not (folder.expanduser() / "config.json").is_file():
             raise ScorerError(
-                f"no model in the folder {self._source!r}: expected config.json, model.safetensors and a tokenizer; "
-                "check the path or give a hub name"
+                f"no model in the folder {self._source!r}: expected config.json, model.safetensors and a "
+                "tokenizer; check the path or give a hub name"
             )
         source = str(folder.expanduser()) if looks_local else self._source
         try:

@@ -32,8 +32,6 @@ def load_scorer(spec: str) -> EntailmentScorer | None:
     elif kind == "hf" and colon:
         scorer = HuggingFaceScorer(value.strip())
     else:
-        raise UsageError(
-            f"unknown entailment scorer {spec!r}: expected embedded, hf:NAME, hf:FOLDER or none"
-        )
+        raise UsageError(f"unknown entailment scorer {spec!r}: expected embedded, hf:NAME, hf:FOLDER or none")
     probe(scorer)
     return scorer

@@ -32,8 +32,8 @@ def probe(scorer: EntailmentScorer) -> int:
     probabilities = np.asarray(scorer.probabilities([(a, b) for a, b, _ in PROBE]))
     if probabilities.shape != (len(PROBE), len(LABELS)):
         raise ScorerError(
-            f"scorer {scorer.name!r} returned an array of shape {probabilities.shape} for {len(PROBE)} pairs: "
-            f"expected ({len(PROBE)}, {len(LABELS)}), columns {', '.join(LABELS)}"
+            f"scorer {scorer.name!r} returned an array of shape {probabilities.shape} for {len(PROBE)} "
+            f"pairs: expected ({len(PROBE)}, {len(LABELS)}), columns {', '.join(LABELS)}"
         )
     two_classes = not probabilities[:, LABELS.index("contradiction")].any()
     right = 0
@@ -42,8 +42,8 @@ def probe(scorer: EntailmentScorer) -> int:
         right += (got == "entailment") == (expected == "entailment") if two_classes else got == expected
     if right < REQUIRED:
         raise ScorerError(
-            f"scorer {scorer.name!r} fails the start-up probe: expected at least {REQUIRED} of {len(PROBE)} clear "
-            f"pairs right, got {right}; check id2label in the model's config.json (labels may be swapped) "
-            "or use a model trained for natural language inference"
+            f"scorer {scorer.name!r} fails the start-up probe: expected at least {REQUIRED} of {len(PROBE)} "
+            f"clear pairs right, got {right}; check id2label in the model's config.json (the labels may be "
+            "swapped) or use a model trained for natural language inference"
         )
     return right

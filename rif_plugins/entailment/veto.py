@@ -24,8 +24,8 @@ class Veto(Protocol):
 class LexiconVeto:
     """Refuses a replaced word whose relation to the original word in WordNet is not one of equal meaning.
 
-    Every changed word is looked up with its base forms. A common sense (synonym) clears the change, whatever else
-    holds. Otherwise an antonym, a more general word, a more special word and a sibling (a common direct
+    Every changed word is looked up with its base forms. A common sense (synonym) clears the change, whatever
+    else holds. Otherwise an antonym, a more general word, a more special word and a sibling (a common direct
     hypernym) are refused. Words that the lexicon does not relate, and changes of other kinds, pass.
 
     Args:
@@ -48,7 +48,7 @@ class LexiconVeto:
         self._known: dict[tuple[str, str], str | None] = {}
 
     def reason(self, original: str, edited: str) -> str | None:
-        """The first refused relation among the changes, such as ``"antonym (good, bad)"``; None when all pass."""
+        """The first refused relation, such as ``"antonym (good, bad)"``; None when every change passes."""
         for hunk in hunks(original, edited):
             source = _bare(original[hunk.start : hunk.end])
             target = _bare(edited[hunk.edited_start : hunk.edited_end])

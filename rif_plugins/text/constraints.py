@@ -25,6 +25,7 @@ class BidirectionalEntailment(Constraint):
         scorer: A scorer, or its specification: ``"embedded"``, ``"hf:NAME"``; None reads the settings.
         min_equivalence: Least ``S_eq`` of an admissible edit.
         scope: ``"sentence"`` (default) or ``"word"``.
+        veto: ``"lexicon"``: also refuse antonyms, siblings and one-way pairs of WordNet; ``"none"``: do not.
         compare_against_original: Always True: drift over several edits must not go unseen.
     """
 
@@ -33,6 +34,7 @@ class BidirectionalEntailment(Constraint):
         scorer: EntailmentScorer | str | None = None,
         min_equivalence: float | None = None,
         scope: Literal["sentence", "word"] | None = None,
+        veto: Literal["lexicon", "none"] | None = None,
         compare_against_original: bool = True,
     ) -> None:
         if not compare_against_original:
@@ -47,11 +49,17 @@ class BidirectionalEntailment(Constraint):
             scorer = load_scorer(scorer or settings.entailment)
         self.min_equivalence = settings.min_equivalence if min_equivalence is None else min_equivalence
         self.scope = scope or settings.scope
+        self.veto = veto or settings.veto
         self.scorer_name = "none" if scorer is None else f"{scorer.name} {scorer.version}"
         self.filter = (
             None
             if scorer is None
-            else EntailmentFilter(scorer, min_equivalence=self.min_equivalence, scope=self.scope)
+            else EntailmentFilter(
+                scorer,
+                min_equivalence=self.min_equivalence,
+                scope=self.scope,
+                veto="lexicon" if self.veto == "lexicon" else None,
+            )
         )
 
     @property
@@ -78,11 +86,8 @@ class BidirectionalEntailment(Constraint):
                 if before != after:
                     pairs.append((before, after))
                     owners.append(number)
-        rejected = {
-            owner
-            for owner, verdict in zip(owners, self.filter.check_many(pairs), strict=True)
-            if not verdict.accepted
-        }
+        accepted = self.filter.accepts(pairs)
+        rejected = {owner for owner, ok in zip(owners, accepted, strict=True) if not ok}
         return [text for number, text in enumerate(transformed_texts) if number not in rejected]
 
     def _check_constraint(self, transformed_text: AttackedText, reference_text: AttackedText) -> bool:
@@ -90,7 +95,7 @@ class BidirectionalEntailment(Constraint):
 
     def extra_repr_keys(self) -> list[str]:
         """Fields shown in the host's print of the attack."""
-        return ["scorer_name", "min_equivalence", "scope", *super().extra_repr_keys()]
+        return ["scorer_name", "min_equivalence", "scope", "veto", *super().extra_repr_keys()]
 
 
 class SensitiveTokenProtection(PreTransformationConstraint):

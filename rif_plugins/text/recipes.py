@@ -63,7 +63,10 @@ class RIFairRecipe(AttackRecipe):
             RepeatModification(),
             SensitiveTokenProtection(source.lexicon),
             BidirectionalEntailment(
-                settings.entailment, min_equivalence=settings.min_equivalence, scope=settings.scope
+                settings.entailment,
+                min_equivalence=settings.min_equivalence,
+                scope=settings.scope,
+                veto=settings.veto,
             ),
         ]
         search_method = DecoupledPairSearch(

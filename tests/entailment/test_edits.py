@@ -10,7 +10,9 @@ LONG = " ".join(f"Sentence number {i} says something about the weather of day {i
 
 
 def replaced(original: str, edited: str) -> list[tuple[str, str]]:
-    return [(original[h.start : h.end], edited[h.edited_start : h.edited_end]) for h in hunks(original, edited)]
+    return [
+        (original[h.start : h.end], edited[h.edited_start : h.edited_end]) for h in hunks(original, edited)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,9 @@ def test_hunks_are_whole_words(original, edited, expected):
     assert replaced(original, edited) == expected
 
 
-WORDS = st.lists(st.sampled_from(["a", "an", "red", "green", "film", ".", ",", "it's", "é", "日本"]), max_size=9)
+WORDS = st.lists(
+    st.sampled_from(["a", "an", "red", "green", "film", ".", ",", "it's", "é", "日本"]), max_size=9
+)
 
 
 @given(WORDS, WORDS)
@@ -52,7 +56,7 @@ def test_hunks_turn_the_original_into_the_edited_text(first, second):
         ("Dr. Smith met Mr. Jones. They left.", ["Dr. Smith met Mr. Jones. ", "They left."]),
         ("it works . it is good .", ["it works . ", "it is good ."]),
         ("a line\nanother line", ["a line\n", "another line"]),
-        ("He said \"Go.\" She went.", ['He said "Go." ', "She went."]),
+        ('He said "Go." She went.', ['He said "Go." ', "She went."]),
         ("version 1.5 is out", ["version 1.5 is out"]),
         ("", []),
     ],

@@ -20,7 +20,8 @@ def some_pairs(number: int) -> list[tuple[str, str]]:
 
     def text() -> str:
         clauses = [
-            f"the {rng.choice(NOUNS)} {rng.choice(VERBS)} a {rng.choice(NOUNS)}" for _ in range(rng.randint(1, 6))
+            f"the {rng.choice(NOUNS)} {rng.choice(VERBS)} a {rng.choice(NOUNS)}"
+            for _ in range(rng.randint(1, 6))
         ]
         return " and ".join(clauses)
 
@@ -81,7 +82,15 @@ def test_long_texts_are_cut(embedded):
 
 @pytest.mark.parametrize(
     "text",
-    ["naïve café", "日本語の文章", "😀 great film 👍🏽", "e\u0301 combined", "\u202eright to left", "null \x00 byte", "\ud800"],
+    [
+        "naïve café",
+        "日本語の文章",
+        "😀 great film 👍🏽",
+        "e\u0301 combined",
+        "\u202eright to left",
+        "null \x00 byte",
+        "\ud800",
+    ],
 )
 def test_unicode(embedded, text):
     answer = embedded.probabilities([(text, text), ("a dog", text)])
@@ -89,7 +98,9 @@ def test_unicode(embedded, text):
 
 
 def test_case_does_not_matter(embedded):
-    lower, upper = embedded.probabilities([("a dog runs", "an animal moves"), ("A DOG RUNS", "An Animal Moves")])
+    lower, upper = embedded.probabilities(
+        [("a dog runs", "an animal moves"), ("A DOG RUNS", "An Animal Moves")]
+    )
     np.testing.assert_allclose(lower, upper, atol=1e-6)
 
 
@@ -110,7 +121,9 @@ def test_pickle_carries_settings_only(embedded):
     data = pickle.dumps(embedded)
     assert len(data) < 2_000
     pairs = some_pairs(3)
-    np.testing.assert_allclose(pickle.loads(data).probabilities(pairs), embedded.probabilities(pairs), atol=1e-6)
+    np.testing.assert_allclose(
+        pickle.loads(data).probabilities(pairs), embedded.probabilities(pairs), atol=1e-6
+    )
 
 
 def test_a_missing_file_is_named(tmp_path: Path):

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rif_plugins.entailment import EntailmentFilter, LexiconVeto, Verdict
 from rif_plugins.errors import UsageError
@@ -45,9 +48,9 @@ def test_rows_and_cache_hits_are_counted(table_scorer):
     scorer = table_scorer(TABLE)
     gate = EntailmentFilter(scorer)
     gate.check(ORIGINAL, [SAME, OTHER, SAME])
-    assert (gate.rows, gate.cache_hits, len(scorer.calls)) == (4, 1, 1)
-    gate.check(ORIGINAL, [OTHER])
     assert (gate.rows, gate.cache_hits, len(scorer.calls)) == (4, 2, 1)
+    gate.check(ORIGINAL, [OTHER])
+    assert (gate.rows, gate.cache_hits, len(scorer.calls)) == (4, 4, 1)
 
 
 def test_the_reversed_pair_is_known_too(table_scorer):
@@ -116,7 +119,39 @@ def test_a_filter_pickles_with_its_cache(table_scorer):
     gate.scorer = None
     copy = pickle.loads(pickle.dumps(gate))
     (verdict,) = copy.check(ORIGINAL, [SAME])
-    assert verdict.accepted and (copy.rows, copy.cache_hits) == (2, 1)
+    assert verdict.accepted and (copy.rows, copy.cache_hits) == (2, 2)
+
+
+@given(
+    scores=st.lists(st.sampled_from([0.1, 0.5, 0.8, 0.9, 1.0]), min_size=8, max_size=8),
+    picks=st.lists(st.integers(0, 3), max_size=6),
+    limit=st.sampled_from([0.4, 0.8, 0.81]),
+    vetoed=st.sets(st.integers(0, 3)),
+)
+def test_the_cheap_answer_is_the_full_one(scores, picks, limit, vetoed):
+    edited = [f"a w{i} film ." for i in range(4)]
+    table = {(ORIGINAL, text): scores[i] for i, text in enumerate(edited)}
+    table |= {(text, ORIGINAL): scores[4 + i] for i, text in enumerate(edited)}
+
+    class Own:
+        def reason(self, original: str, text: str) -> str | None:
+            return "own" if text in {edited[i] for i in vetoed} else None
+
+    class Scorer:
+        name = version = "table"
+
+        def probabilities(self, pairs):
+            return np.array([[table[pair], 0.0, 1 - table[pair]] for pair in pairs]).reshape(-1, 3)
+
+    pairs = [(ORIGINAL, edited[i]) for i in picks] + [(ORIGINAL, ORIGINAL)]
+    full = EntailmentFilter(Scorer(), min_equivalence=limit, veto=Own())
+    cheap = EntailmentFilter(Scorer(), min_equivalence=limit, veto=Own())
+    assert cheap.accepts(pairs) == [verdict.accepted for verdict in full.check_many(pairs)]
+    assert cheap.rows <= full.rows
+    # What the cheap answer has asked, the full one knows.
+    before = cheap.rows
+    cheap.check_many([pair for pair, ok in zip(pairs, cheap.accepts(pairs), strict=True) if ok])
+    assert cheap.rows == before
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,9 @@ def test_a_two_label_model_has_no_contradiction(tiny):
 )
 def test_swapped_labels_fail_the_probe(tiny, labels):
     folder = tiny(labels, NAMES)
-    with pytest.raises(ScorerError, match=r"start-up probe: expected at least 6 of 8 .* got \d; check id2label"):
+    with pytest.raises(
+        ScorerError, match=r"start-up probe: expected at least 6 of 8 .* got \d; check id2label"
+    ):
         load_scorer(f"hf:{folder}")
 
 
@@ -103,7 +105,9 @@ def test_two_swapped_labels_fail_the_probe(tiny):
 
 def test_nameless_labels_are_refused(tiny):
     folder = tiny(("LABEL_0", "LABEL_1", "LABEL_2"), NAMES)
-    with pytest.raises(ScorerError, match=r"has the labels LABEL_0, LABEL_1, LABEL_2: expected .*; write the names"):
+    with pytest.raises(
+        ScorerError, match=r"has the labels LABEL_0, LABEL_1, LABEL_2: expected .*; write the names"
+    ):
         load_scorer(f"hf:{folder}")
 
 
@@ -152,5 +156,7 @@ def test_label_columns(id2label, columns):
 
 @pytest.mark.parametrize("id2label", [{0: "positive", 1: "negative"}, {0: "entailment"}, {}])
 def test_labels_of_other_tasks_are_refused(id2label):
-    with pytest.raises(ScorerError, match="use a model trained for natural language inference|write the names"):
+    with pytest.raises(
+        ScorerError, match=r"use a model trained for natural language inference|write the names"
+    ):
         label_columns(id2label, "m")

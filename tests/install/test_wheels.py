@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -89,6 +90,14 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path, p
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == expected | {STARTUP_FILE}
+
+
+def test_the_source_archive_has_what_the_wheel_is_built_from(project: Path, tmp_path: Path) -> None:
+    archive = build(project, "build_sdist", tmp_path)
+    with tarfile.open(archive) as source:
+        names = {name.partition("/")[2] for name in source.getnames()}
+    assert {STARTUP_FILE, "setup.py", "setup.cfg", "pyproject.toml", "LICENSE"} <= names
+    assert {"rif_plugins/py.typed", "rif_plugins/nltk_data/corpora/stopwords/english"} <= names
 
 
 def test_the_metadata_names_the_command_and_the_licence(wheel: Path) -> None:
