@@ -33,7 +33,8 @@ def attack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     # The host's log handler may hold the stream of an earlier test's capture, which is closed by now.
     monkeypatch.setattr(logging, "raiseExceptions", False)
 
-    def run(rows=(GOOD,), *, victim=VICTIM.format(fail_on=""), columns=("text",), options=()):
+    def run(rows=(GOOD,), *, victim=None, columns=("text",), options=()):
+        victim = VICTIM.format(fail_on="") if victim is None else victim
         Path("victim.py").write_text(victim, encoding="utf-8")
         Path("data.py").write_text(DATA.format(rows=list(rows), columns=list(columns)), encoding="utf-8")
         Path("table.csv").write_text("token,candidate\ngood,fine\ngood,decent\n", encoding="utf-8")
@@ -98,7 +99,9 @@ def test_a_victim_that_raises_on_row_17(attack) -> None:
     assert "Errors:" in out
 
 
-@pytest.mark.parametrize("text", ["", " ", "!!! ...", "12345", "<script>alert(1)</script> he", "\u202e he \x00 good"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "!!! ...", "12345", "<script>alert(1)</script> he", "\u202e he \x00 good"]
+)
 def test_odd_texts_do_not_end_a_run(attack, text: str) -> None:
     code, _, records, _ = attack([(text, 1), GOOD])
     assert code == 0
@@ -117,7 +120,10 @@ MISTAKES = {
         {"rows": [(("a he", "b"), 1)], "columns": ("premise", "hypothesis")},
         "columns premise, hypothesis: expected one text column",
     ),
-    "unknown setting value": ({"options": ("--min-equivalence", "2")}, "expected a number from 0 to 1, got '2'"),
+    "unknown setting value": (
+        {"options": ("--min-equivalence", "2")},
+        "expected a number from 0 to 1, got '2'",
+    ),
     "missing table": ({"options": ("--proposer", "table:absent.csv")}, "absent.csv"),
     "unknown proposer": ({"options": ("--proposer", "magic")}, "magic"),
     "unknown scorer": ({"options": ("--entailment", "magic")}, "magic"),
