@@ -38,6 +38,7 @@ TRANSFORMATIONS = {
 # textattack attack --constraints NAME ...; built as Class(...)
 CONSTRAINTS = {
     "rif-entailment": "rif_plugins.text.constraints:BidirectionalEntailment",
+    "rif-sensitive-protection": "rif_plugins.text.constraints:SensitiveTokenProtection",
 }
 
 # textattack augment --recipe NAME

@@ -29,7 +29,8 @@ class Settings:
     Attributes:
         sensitive: Sensitive attributes to swap; ``None`` means all that the lexicon has.
         lexicon: A lexicon file, used with the embedded one; ``None`` means the embedded one alone.
-        counterparts: How many similar texts an example gets: ``"all"`` or a number.
+        counterparts: Most similar texts of one example: a number (a seeded sample where there are more)
+            or ``"all"``. The attack reports one pair an example, the worst that it finds.
         proposer: Where replacement words come from: ``wordnet`` or ``table:FILE``.
         entailment: The entailment scorer: ``embedded``, ``hf:NAME`` or ``none``.
         min_equivalence: Least bidirectional entailment of an admissible edit, 0 to 1.
@@ -39,8 +40,10 @@ class Settings:
         max_positions: Most token positions tried on a text.
         max_edits: Most edits on one side; ``None`` means no limit.
         max_candidates: Most candidates for a token.
-        max_counterparts: Most similar texts searched for one example.
         saliency: How token positions are ranked.
+        mask_token: What the saliency ``"mask"`` puts in the place of a token.
+        n_wrong_labels: More than two classes, target ``unrobust_fair``: how many wrong labels to aim at.
+        victim_output: What the victim returns; ``"auto"`` decides at the first call.
         seed: Seed of every random choice.
         batch_size: Victim rows in one call.
         filter_order: Which of filter and victim sees candidates first; ``"auto"`` is the filter when a query
@@ -50,7 +53,7 @@ class Settings:
 
     sensitive: tuple[str, ...] | None = None
     lexicon: Path | None = None
-    counterparts: Literal["all"] | int = "all"
+    counterparts: Literal["all"] | int = 8
     proposer: str = "wordnet"
     entailment: str = "embedded"
     min_equivalence: float = 0.8
@@ -60,8 +63,10 @@ class Settings:
     max_positions: int = 20
     max_edits: int | None = None
     max_candidates: int = 12
-    max_counterparts: int = 8
     saliency: Literal["delete", "mask", "random"] = "delete"
+    mask_token: str = "[MASK]"
+    n_wrong_labels: int = 3
+    victim_output: Literal["auto", "probabilities", "logits"] = "auto"
     seed: int = 0
     batch_size: int = 32
     filter_order: Literal["auto", "filter-first", "victim-first"] = "auto"
@@ -99,7 +104,8 @@ class Settings:
         for key, value in values.items():
             if key not in FIELDS:
                 raise UsageError(f"unknown setting `{key}`; allowed are {', '.join(FIELDS)}")
-            values[key] = None if value is None else _checked(key, _as_read(value), f"setting `{key}`")
+            is_default = value is None and getattr(Settings(), key) is None
+            values[key] = None if is_default else _checked(key, _as_read(value), f"setting `{key}`")
         return dataclasses.replace(self, **values)
 
 
@@ -188,7 +194,7 @@ def _fraction(raw: Any) -> float:
     if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
         raise ValueError
     number = float(raw)
-    if not 0.0 <= number <= 1.0:
+    if not 0.0 < number <= 1.0:
         raise ValueError
     return number
 
@@ -222,15 +228,17 @@ _KINDS: dict[str, _Kind] = {
     "counterparts": _Kind('"all" or a whole number from 1', _or_word("all", "all", _whole_number(1))),
     "proposer": _Kind('"wordnet" or "table:FILE"', _text),
     "entailment": _Kind('"embedded", "hf:NAME" or "none"', _text),
-    "min_equivalence": _Kind("a number from 0 to 1", _fraction),
+    "min_equivalence": _Kind("a number above 0, up to 1", _fraction),
     "veto": _one_of("lexicon", "none"),
     "scope": _one_of("sentence", "word"),
     "positions": _one_of("shared", "independent", "coupled"),
     "max_positions": _Kind("a whole number from 1", _whole_number(1)),
     "max_edits": _Kind('a whole number from 0, or "none"', _or_word("none", None, _whole_number(0))),
     "max_candidates": _Kind("a whole number from 1", _whole_number(1)),
-    "max_counterparts": _Kind("a whole number from 1", _whole_number(1)),
     "saliency": _one_of("delete", "mask", "random"),
+    "mask_token": _Kind("a word", _text),
+    "n_wrong_labels": _Kind("a whole number from 1", _whole_number(1)),
+    "victim_output": _one_of("auto", "probabilities", "logits"),
     "seed": _Kind("a whole number from 0", _whole_number(0)),
     "batch_size": _Kind("a whole number from 1", _whole_number(1)),
     "filter_order": _one_of("auto", "filter-first", "victim-first"),

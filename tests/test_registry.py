@@ -64,10 +64,14 @@ class WeightsAndBiasesLogger(JsonSummaryLogger):
     pass
 
 
+class LangDetectException(Exception):
+    """Named as the detector's own."""
+
+
 def detect_language(text: str) -> str:
     """Raises where the real one does."""
     if not any(character.isalpha() for character in text):
-        raise RuntimeError("No features in text.")
+        raise LangDetectException("No features in text.")
     return "en"
 
 
@@ -81,6 +85,7 @@ def textattack(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
         "textattack.attack_results",
         "textattack.attack_results.attack_result",
         "textattack.loggers",
+        "textattack.trainer",
         "textattack.commands",
         "textattack.commands.textattack_cli",
     }
@@ -105,12 +110,17 @@ def textattack(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
 
     class Attacker:
         def __init__(self, run: Any, attack_log_manager: Any) -> None:
-            self.run, self.attack_log_manager = run, attack_log_manager
+            self.run, self.attack_log_manager, self.attack = run, attack_log_manager, None
             self.dataset = ["an example"]
 
         def attack_dataset(self) -> Any:
             return self.run()
 
+    class Trainer:
+        def _generate_adversarial_examples(self, epoch: int) -> Any:
+            return epoch
+
+    fake["textattack.trainer"].Trainer = Trainer  # type: ignore[attr-defined]
     fake["textattack"].Attacker = Attacker  # type: ignore[attr-defined]
     fake["textattack.attack_results.attack_result"].detect = detect_language  # type: ignore[attr-defined]
     loggers = fake["textattack.loggers"]

@@ -24,7 +24,7 @@ def write(text: str, name: str = "rif.toml") -> Path:
 def test_defaults_are_those_of_the_interface() -> None:
     settings = Settings.load(environment={})
     assert settings == Settings()
-    assert (settings.counterparts, settings.proposer, settings.entailment) == ("all", "wordnet", "embedded")
+    assert (settings.counterparts, settings.proposer, settings.entailment) == (8, "wordnet", "embedded")
     assert (settings.min_equivalence, settings.scope, settings.positions) == (0.8, "sentence", "shared")
     assert (settings.max_positions, settings.max_edits, settings.seed) == (20, None, 0)
 
@@ -76,8 +76,8 @@ def test_variables_are_parsed(variable: str, value: str, field: str, expected: o
         ("seed = -1", r"rif\.toml: key `seed`: expected a whole number from 0, got -1"),
         ("seed = true", r"key `seed`: expected a whole number from 0, got True"),
         ("seed = 1.5", r"key `seed`: expected a whole number from 0, got 1\.5"),
-        ("min_equivalence = 80", r"key `min_equivalence`: expected a number from 0 to 1, got 80"),
-        ("min_equivalence = nan", r"key `min_equivalence`: expected a number from 0 to 1, got nan"),
+        ("min_equivalence = 80", r"key `min_equivalence`: expected a number above 0, up to 1, got 80"),
+        ("min_equivalence = nan", r"key `min_equivalence`: expected a number above 0, up to 1, got nan"),
         ("sensitive = 3", r'key `sensitive`: expected attribute names such as "gender,race"'),
         ("sensitive = []", r"key `sensitive`: expected attribute names .*got \[\]"),
         ('scope = "text"', r'key `scope`: expected one of "sentence", "word", got \'text\''),
@@ -115,9 +115,9 @@ def test_every_field_has_a_variable_and_a_description() -> None:
 
 def test_updated_checks_like_the_file() -> None:
     settings = Settings().updated(
-        sensitive=("age",), lexicon=Path("w.csv"), max_edits=None, min_equivalence=0
+        sensitive=("age",), lexicon=Path("w.csv"), max_edits=None, min_equivalence=1
     )
-    assert settings == Settings(sensitive=("age",), lexicon=Path("w.csv"), min_equivalence=0.0)
+    assert settings == Settings(sensitive=("age",), lexicon=Path("w.csv"), min_equivalence=1.0)
     with pytest.raises(UsageError, match=r"unknown setting `max_edit`; allowed are"):
         Settings().updated(max_edit=1)
     with pytest.raises(UsageError, match=r"setting `scope`: expected one of .* got 'text'"):

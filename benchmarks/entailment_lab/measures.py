@@ -9,7 +9,7 @@ import platform
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -68,31 +68,37 @@ def by_category(score: Score, rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class FilterScores:
-    """S_eq of one-word pairs, whether the lexicon vetoes them, and whether they keep the meaning."""
+    """S_eq of one-word pairs, what each veto refuses (by its name), and whether a pair keeps the meaning."""
 
     equivalence: NDArray[np.float64]
-    vetoed: NDArray[np.bool_]
+    vetoed: Mapping[str, NDArray[np.bool_]]
     positive: NDArray[np.bool_]
     rows: tuple[Row, ...]
 
 
-def filter_scores(score: Score, rows: Sequence[Row], veto: LexiconVeto) -> FilterScores:
+def filter_scores(score: Score, rows: Sequence[Row], vetoes: Mapping[str, LexiconVeto]) -> FilterScores:
     """Positives are the category ``synonyms``; everything else, one-way pairs too, is a negative."""
     pairs = [(row.premise, row.hypothesis) for row in rows]
     both = score([*pairs, *((b, a) for a, b in pairs)])[:, 0]
     return FilterScores(
         equivalence=both[: len(pairs)] * both[len(pairs) :],
-        vetoed=np.array([veto.reason(a, b) is not None for a, b in pairs]),
+        vetoed={
+            name: np.array([veto.reason(a, b) is not None for a, b in pairs]) for name, veto in vetoes.items()
+        },
         positive=np.array([row.category == "synonyms" for row in rows]),
         rows=tuple(rows),
     )
 
 
-def precision_recall(scores: FilterScores, limit: float, *, with_veto: bool) -> dict[str, Any]:
-    """Precision and recall at one threshold."""
+def accepted_rows(scores: FilterScores, limit: float, veto: str | None) -> NDArray[np.bool_]:
+    """Which rows the filter lets pass."""
     accepted = scores.equivalence >= limit
-    if with_veto:
-        accepted &= ~scores.vetoed
+    return accepted if veto is None else accepted & ~scores.vetoed[veto]
+
+
+def precision_recall(scores: FilterScores, limit: float, veto: str | None = None) -> dict[str, Any]:
+    """Precision and recall at one threshold, with the named veto."""
+    accepted = accepted_rows(scores, limit, veto)
     hits = int((accepted & scores.positive).sum())
     return {
         "min_equivalence": limit,
@@ -101,16 +107,16 @@ def precision_recall(scores: FilterScores, limit: float, *, with_veto: bool) -> 
     }
 
 
-def curve(scores: FilterScores, *, with_veto: bool) -> list[dict[str, Any]]:
+def curve(scores: FilterScores, veto: str | None = None) -> list[dict[str, Any]]:
     """Precision and recall over the threshold."""
-    return [precision_recall(scores, limit, with_veto=with_veto) for limit in THRESHOLDS]
+    return [precision_recall(scores, limit, veto) for limit in THRESHOLDS]
 
 
-def wrongly_accepted(scores: FilterScores, limit: float, *, with_veto: bool, most: int = 40) -> list[Any]:
+def wrongly_accepted(
+    scores: FilterScores, limit: float, veto: str | None = None, most: int = 40
+) -> list[Any]:
     """The commonest word pairs among false acceptances: (category, words, count)."""
-    accepted = (scores.equivalence >= limit) & ~scores.positive
-    if with_veto:
-        accepted &= ~scores.vetoed
+    accepted = accepted_rows(scores, limit, veto) & ~scores.positive
     rows = [scores.rows[i] for i in np.flatnonzero(accepted)]
     counts = Counter((row.category, *changed_words(row.premise, row.hypothesis)) for row in rows)
     return [[*key, count] for key, count in counts.most_common(most)]

@@ -11,6 +11,7 @@ from rif_plugins.cli.arguments import CommandParser
 from rif_plugins.errors import UsageError
 from rif_plugins.settings import FIELDS, Settings, allowed_values, variable_of
 
+EXIT_SOME_ERRORS = 3
 _DESCRIPTION = """\
 Run TextAttack's `attack` command with the recipes and components of rif-plugins registered, whether or not
 the start-up file is active. The options below set the RIF recipes; every other option goes to TextAttack:
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str]) -> int:
 
     host.register()
     try:
-        return host.run_command_line(["attack", *forwarded])
+        code = host.run_command_line(["attack", *forwarded])
+        return EXIT_SOME_ERRORS if code == 0 and host.examples_with_errors() else code
     except Exception as error:
         if host.is_argument_error(error) and os.environ.get("RIF_DEBUG") != "1":
             message = " ".join(str(error).split()) or type(error).__name__
@@ -57,16 +59,19 @@ def _apply_settings(arguments: Sequence[str]) -> list[str]:
         value = getattr(known, key)
         if value is not None:
             os.environ[variable_of(key)] = value
-    if known.seed is not None and "--random-seed" not in rest:
-        rest += ["--random-seed", known.seed]
-    if known.batch_size is not None and "--model-batch-size" not in rest:
-        rest += ["--model-batch-size", known.batch_size]
+    for value, option in ((known.seed, "--random-seed"), (known.batch_size, "--model-batch-size")):
+        if value is not None and not any(word.split("=")[0] == option for word in rest):
+            rest += [option, value]
     return rest
 
 
 def _check_files(arguments: Sequence[str]) -> None:
     """Find a missing file before TextAttack's import takes its 10 to 18 seconds."""
-    words = [word for argument in arguments for word in argument.split("=", 1)]
+    words = [
+        word
+        for argument in arguments
+        for word in (argument.split("=", 1) if argument.startswith("--") else [argument])
+    ]
     for option, value in pairwise(words):
         file = value.split("^")[0]
         if option in _FILE_OPTIONS and not Path(file).is_file():

@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 S = TypeVar("S")
 PositionMode = Literal["shared", "independent", "coupled"]
 SaliencyMethod = Literal["delete", "mask", "random"]
-StopReason = Literal["natural", "success", "exhausted", "no_positions", "budget"]
+StopReason = Literal["natural", "success", "exhausted", "no_positions", "budget", "unconfirmed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,8 @@ class _Attempt(Generic[S]):
             raise UsageError("random saliency needs a random generator: pass rng")
         positions = list(self.similar.positions if sides == "similar" else self.original.positions)
         if sides == "both":
-            positions = [p for p in positions if p in set(self.similar.positions)]
+            common = set(self.similar.positions)
+            positions = [position for position in positions if position in common]
         return [positions[i] for i in self.rng.permutation(len(positions))]
 
     def _options(

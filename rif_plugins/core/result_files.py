@@ -11,26 +11,36 @@ from types import TracebackType
 from rif_plugins.core.results import Record
 from rif_plugins.errors import DataError, UsageError
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write \r\n
+_BLOCK = 65536
+
+_HEAD = b'{"schema": "rif-results/'
+
 
 class RecordWriter:
     """Appends records to a file, one line a record, flushed at once.
 
-    A torn last line of an earlier run that was killed is cut off first.
+    A torn last line of an earlier run that was killed is cut off first. A file that holds anything
+    else than records is left alone.
 
     Raises:
-        UsageError: The folder or file cannot be written.
+        UsageError: The folder or file cannot be written, or the file is no results file.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o644)
         except OSError as error:
             raise UsageError(
                 f"cannot write {self.path}: {error.strerror}; choose a folder that you may write to"
             ) from error
-        self._cut_torn_line()
+        try:
+            self._cut_torn_line()
+        except BaseException:
+            self.close()
+            raise
 
     def write(self, record: Record) -> None:
         """Append one record with a single system call."""
@@ -58,11 +68,18 @@ class RecordWriter:
 
     def _cut_torn_line(self) -> None:
         size = os.fstat(self._file).st_size
+        os.lseek(self._file, 0, os.SEEK_SET)
+        head = os.read(self._file, len(_HEAD))
+        if not _HEAD.startswith(head[: len(_HEAD)]):
+            raise UsageError(
+                f"{self.path} exists and is no results file: expected records of an earlier run or a new "
+                "file; choose another name"
+            )
         end = size
         while end > 0:
-            start = max(0, end - 65536)
-            block = os.pread(self._file, end - start, start)
-            newline = block.rfind(b"\n")
+            start = max(0, end - _BLOCK)
+            os.lseek(self._file, start, os.SEEK_SET)
+            newline = os.read(self._file, end - start).rfind(b"\n")
             if newline >= 0:
                 end = start + newline + 1
                 break

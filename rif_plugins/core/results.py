@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rif_plugins.core.outcomes import Outcome
 from rif_plugins.core.pair_search import PairSearchResult, Step
 from rif_plugins.core.pairs import Edit, Pair
 from rif_plugins.errors import DataError
 
+FloatArray = NDArray[np.float64]
 SCHEMA = "rif-results/1"
 Status = Literal["natural", "induced", "shifted", "failed", "skipped", "error"]
 STATUSES: tuple[Status, ...] = ("natural", "induced", "shifted", "failed", "skipped", "error")
@@ -94,24 +98,63 @@ class Record:
         """True when the pair ends in the target outcome."""
         return self.status in ("natural", "induced", "shifted")
 
-    def with_costs(self, *, queries: dict[str, int], seconds: float) -> Record:
-        """The same record with its costs filled in."""
-        return replace(self, queries=queries, seconds=seconds)
 
-
-def status_of(result: PairSearchResult[Any], target: Outcome) -> Status:
+def status_of(clean: Outcome, final: Outcome, target: Outcome) -> Status:
     """Natural, induced, shifted or failed, by the clean and the final outcome."""
-    if result.clean_outcome is target:
+    if clean is target:
         return "natural"
-    if result.outcome is not target:
+    if final is not target:
         return "failed"
-    return "induced" if result.clean_outcome is Outcome.ROBUST_FAIR else "shifted"
+    return "induced" if clean is Outcome.ROBUST_FAIR else "shifted"
 
 
 def record_id(example: str, pair: Pair, target: str) -> str:
     """A short stable id of one pair and target."""
     key = "\x1f".join((example, pair.original, pair.similar, str(target)))
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def pair_record(
+    pair: Pair,
+    *,
+    texts: tuple[str, str],
+    edits: Sequence[Edit],
+    clean: FloatArray,
+    final: FloatArray,
+    outcomes: tuple[Outcome, Outcome],
+    **fields: Any,
+) -> Record:
+    """The record of an evaluated pair.
+
+    Args:
+        pair: The pair.
+        texts: The perturbed original and the perturbed similar text.
+        edits: The edits of both sides.
+        clean: Class probabilities of the unedited texts, ``(2, k)``.
+        final: Those of the perturbed texts, ``(2, k)``.
+        outcomes: The clean and the final outcome.
+        **fields: All other fields of ``Record``.
+    """
+    return Record(
+        attribute=pair.attribute,
+        clean_outcome=str(outcomes[0]),
+        outcome=str(outcomes[1]),
+        original=pair.original,
+        similar=pair.similar,
+        perturbed_original=texts[0],
+        perturbed_similar=texts[1],
+        swaps=[{"start": s.start, "end": s.end, "from": s.source, "to": s.target} for s in pair.swaps],
+        edits=[
+            {"side": e.side, "start": e.start, "end": e.end, "from": e.source, "to": e.target} for e in edits
+        ],
+        probabilities={
+            "original": _floats(clean[0]),
+            "similar": _floats(clean[1]),
+            "perturbed_original": _floats(final[0]),
+            "perturbed_similar": _floats(final[1]),
+        },
+        **fields,
+    )
 
 
 def searched_record(
@@ -138,30 +181,19 @@ def searched_record(
         seed: The run's seed.
     """
     pii, pid = impacts(result.trajectory)
-    return Record(
+    return pair_record(
+        pair,
+        texts=texts,
+        edits=edits,
+        clean=np.stack([result.clean.p, result.clean.p_similar]),
+        final=np.stack([result.state.p, result.state.p_similar]),
+        outcomes=(result.clean_outcome, result.outcome),
         id=record_id(example, pair, target),
         example=example,
         label=int(label),
-        attribute=pair.attribute,
         target=str(target),
-        status=status_of(result, target),
+        status=status_of(result.clean_outcome, result.outcome, target),
         stop_reason=result.stop_reason,
-        clean_outcome=str(result.clean_outcome),
-        outcome=str(result.outcome),
-        original=pair.original,
-        similar=pair.similar,
-        perturbed_original=texts[0],
-        perturbed_similar=texts[1],
-        swaps=[{"start": s.start, "end": s.end, "from": s.source, "to": s.target} for s in pair.swaps],
-        edits=[
-            {"side": e.side, "start": e.start, "end": e.end, "from": e.source, "to": e.target} for e in edits
-        ],
-        probabilities={
-            "original": _floats(result.clean.p),
-            "similar": _floats(result.clean.p_similar),
-            "perturbed_original": _floats(result.state.p),
-            "perturbed_similar": _floats(result.state.p_similar),
-        },
         trajectory=[
             {
                 "step": s.step,

@@ -88,15 +88,16 @@ def align_tokens(pair: Pair) -> TokenAlignment:
     >>> align_tokens(Pair("he ran", "she ran", (Swap(0, 2, "he", "she", 0),), "gender")).similar
     (Span(start=4, end=7),)
     """
-    swapped = pair.protected("original")
+    swaps = sorted(pair.swaps, key=lambda swap: swap.start)
     similar_words = set(word_spans(pair.similar))
     original, similar = [], []
+    passed, shift = 0, 0
     for span in word_spans(pair.original):
-        if any(span.overlaps(sensitive) for sensitive in swapped):
+        while passed < len(swaps) and swaps[passed].end <= span.start:
+            shift += len(swaps[passed].target) - (swaps[passed].end - swaps[passed].start)
+            passed += 1
+        if passed < len(swaps) and swaps[passed].start < span.end:
             continue
-        shift = sum(
-            len(swap.target) - (swap.end - swap.start) for swap in pair.swaps if swap.end <= span.start
-        )
         other = Span(span.start + shift, span.end + shift)
         # A word that a swap joins or splits (no space between) is not the same token on both sides.
         word = pair.original[span.start : span.end]

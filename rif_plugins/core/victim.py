@@ -6,8 +6,8 @@ the batch when memory runs out, keeps a budget, and checks what comes back.
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -57,7 +57,7 @@ class VictimEngine:
         predict: Takes a list of texts, returns one row a text (see ``PredictionReader``).
         n_labels: Number of classes if known.
         output: ``"auto"``, ``"probabilities"`` or ``"logits"``.
-        batch_size: Most texts in one call.
+        batch_size: Most texts in one call; fewer once memory has run out at that size.
         cache_size: Most predictions kept; 0 switches the cache off.
         is_out_of_memory: Tells from an exception whether a smaller batch may help.
 
@@ -87,12 +87,13 @@ class VictimEngine:
         self.predict = predict
         self.batch_size = batch_size
         self.cache_size = cache_size
+        self._fitting_size: int | None = None
         self.rows = 0
         self.cache_hits = 0
         self.seconds = 0.0
         self._reader = PredictionReader(n_labels, output)
         self._is_out_of_memory = is_out_of_memory or is_out_of_memory_error
-        self._cache: OrderedDict[str, FloatArray] = OrderedDict()
+        self._cache: dict[bytes, FloatArray] = {}
 
     @property
     def n_labels(self) -> int | None:
@@ -121,7 +122,7 @@ class VictimEngine:
         hits = len(wanted) - len(new)
         self.cache_hits += hits
         budget.hits += hits
-        rows = [predicted[text] if text in predicted else self._cache[text] for text in wanted]
+        rows = [predicted[text] if text in predicted else self._cache[_key(text)] for text in wanted]
         if not rows:
             return np.zeros((0, self.n_labels or 0))
         self._forget()
@@ -132,7 +133,7 @@ class VictimEngine:
         wanted: list[str] = []
         new: dict[str, None] = {}
         for text in texts:
-            if text not in new and (fresh or text not in self._cache):
+            if text not in new and (fresh or _key(text) not in self._cache):
                 if len(new) >= budget.left:
                     break
                 new[text] = None
@@ -143,7 +144,7 @@ class VictimEngine:
         predicted: dict[str, FloatArray] = {}
         by_length = sorted(texts, key=lambda text: (len(text), text))
         position = 0
-        size = self.batch_size
+        size = min(self.batch_size, self._fitting_size or self.batch_size)
         while position < len(by_length):
             batch = by_length[position : position + size]
             try:
@@ -153,7 +154,7 @@ class VictimEngine:
                     # Nothing was answered, so nothing is charged; the smaller size is kept.
                     self.rows -= len(batch)
                     size = max(1, min(size, len(batch)) // 2)
-                    self.batch_size = size
+                    self._fitting_size = size
                     continue
                 budget.spent += len(batch)
                 self._remember(predicted)
@@ -185,11 +186,11 @@ class VictimEngine:
 
     def _remember(self, predicted: dict[str, FloatArray]) -> None:
         if self.cache_size > 0:
-            self._cache.update(predicted)
+            self._cache.update((_key(text), row) for text, row in predicted.items())
 
     def _forget(self) -> None:
         while len(self._cache) > self.cache_size:
-            self._cache.popitem(last=False)
+            del self._cache[next(iter(self._cache))]
 
     def clear(self) -> None:
         """Forget all predictions; the counters stay."""
@@ -197,7 +198,12 @@ class VictimEngine:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle without the cache: a worker starts with an empty one."""
-        return {**self.__dict__, "_cache": OrderedDict()}
+        return {**self.__dict__, "_cache": {}}
+
+
+def _key(text: str) -> bytes:
+    # A digest: the occlusions of one long text would otherwise keep thousands of copies of it alive.
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def is_out_of_memory_error(error: BaseException) -> bool:

@@ -46,7 +46,7 @@ class EntailmentFilter:
         scorer: Gives the probabilities; see ``load_scorer``.
         min_equivalence: Lowest accepted ``S_eq``, in (0, 1].
         scope: What is compared.
-        veto: ``"lexicon"`` refuses antonyms, siblings and one-way pairs of WordNet in addition (see
+        veto: ``"lexicon"`` refuses antonyms, siblings and cousins of WordNet in addition (see
             ``LexiconVeto``); an object with a method ``reason`` does its own; None: the scorer alone decides.
         batch_size: Pairs handed to the scorer at once.
 
@@ -90,6 +90,10 @@ class EntailmentFilter:
     def check(self, original: str, edited: Sequence[str]) -> list[Verdict]:
         """One verdict for each edited text against ``original``, in order."""
         return self.check_many([(original, text) for text in edited])
+
+    def clear(self) -> None:
+        """Forget all answers; the counters stay."""
+        self._cache.clear()
 
     def check_many(self, pairs: Sequence[tuple[str, str]]) -> list[Verdict]:
         """One verdict for each pair (original, edited), in order."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from rif_plugins.core.wordnet import WordNet
+from rif_plugins.core.wordnet import Sense, WordNet
 from rif_plugins.entailment.edits import hunks
+from rif_plugins.errors import UsageError
 
-VETOED = ("antonym", "hypernym", "hyponym", "sibling")
+RELATIONS = ("antonym", "sibling", "cousin", "hypernym", "hyponym")
+OPPOSITES = ("antonym", "sibling", "cousin")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _LONGEST_LEMMA_WORDS = 3
+_COUSIN_STEPS = 2
+_COUSIN_SENSES = 2
+_LEAST_DEPTH = 5
 
 
 class Veto(Protocol):
@@ -25,23 +30,35 @@ class LexiconVeto:
     """Refuses a replaced word whose relation to the original word in WordNet is not one of equal meaning.
 
     Every changed word is looked up with its base forms. A common sense (synonym) clears the change, whatever
-    else holds. Otherwise an antonym, a more general word, a more special word and a sibling (a common direct
-    hypernym) are refused. Words that the lexicon does not relate, and changes of other kinds, pass.
+    else holds. Words that the lexicon does not relate, and changes of other kinds, pass. The relations:
+
+    * ``antonym``: *good*, *bad*; opposite clusters of adjectives too;
+    * ``sibling``: a common direct hypernym or class: *kitchen*, *bathroom*; *Peru*, *Chile*;
+    * ``cousin``: nouns without another relation whose first two senses meet at most two steps above, in a
+      class that is itself at least five steps below the root: *beer*, *gin*;
+    * ``hypernym``, ``hyponym``: the new word is more general, more special: *dog*, *animal*. WordNet also has
+      near synonyms so (*father*, *dad*; *street*, *road*), so that this costs recall; it is off by default.
 
     Args:
-        relations: Which of ``antonym``, ``hypernym``, ``hyponym``, ``sibling`` to refuse.
+        relations: Which relations to refuse.
         max_senses: Look at this many senses of each word and part of speech; None looks at all.
         wordnet: The lexicon; None loads the embedded one on first use.
+
+    Raises:
+        UsageError: A relation is unknown.
     """
 
     def __init__(
         self,
-        relations: tuple[str, ...] = VETOED,
+        relations: tuple[str, ...] = OPPOSITES,
         *,
         max_senses: int | None = None,
         wordnet: WordNet | None = None,
     ) -> None:
         """Remember the settings; the lexicon is loaded on first use."""
+        unknown = [name for name in relations if name not in RELATIONS]
+        if unknown:
+            raise UsageError(f"unknown relation {unknown[0]!r}: expected some of {', '.join(RELATIONS)}")
         self._relations = frozenset(relations)
         self._max_senses = max_senses
         self._wordnet = wordnet
@@ -61,7 +78,8 @@ class LexiconVeto:
         """The refused relation of two words or short phrases, None when the change passes."""
         key = (source.lower(), target.lower())
         if key not in self._known:
-            self._known[key] = self._look_up(*key)
+            found = self._look_up(*key)
+            self._known[key] = found if found in self._relations else None
         return self._known[key]
 
     def _look_up(self, source: str, target: str) -> str | None:
@@ -75,11 +93,42 @@ class LexiconVeto:
         found = set()
         for a in wordnet.base_forms(source) or (source,):
             for b in wordnet.base_forms(target) or (target,):
-                full = wordnet.relation(a, b)
-                if full in ("same", "synonym"):
+                if wordnet.relation(a, b) in ("same", "synonym"):
                     return None
-                found.add(wordnet.relation(a, b, max_senses=self._max_senses))
-        return next((name for name in VETOED if name in found and name in self._relations), None)
+                relation = wordnet.relation(a, b, max_senses=self._max_senses)
+                if relation == "none" and _are_cousins(wordnet, a, b):
+                    relation = "cousin"
+                found.add(relation)
+        # One-way relations come before "cousin": base forms of another part of speech do not make them worse.
+        for name in ("antonym", "sibling", "hypernym", "hyponym", "cousin"):
+            if name in found:
+                return name
+        return None
+
+
+def _are_cousins(wordnet: WordNet, a: str, b: str) -> bool:
+    above = [_above(wordnet, wordnet.senses(word, "n")[:_COUSIN_SENSES]) for word in (a, b)]
+    shared = above[0].keys() & above[1].keys()
+    return any(_depth(wordnet, above[0][sense_id]) >= _LEAST_DEPTH for sense_id in shared)
+
+
+def _above(wordnet: WordNet, senses: tuple[Sense, ...]) -> dict[str, Sense]:
+    level, found = list(senses), {}
+    for _ in range(_COUSIN_STEPS):
+        level = [parent for sense in level for parent in wordnet.hypernyms(sense)]
+        found.update({sense.id: sense for sense in level})
+    return found
+
+
+def _depth(wordnet: WordNet, sense: Sense) -> int:
+    """Steps on the shortest way up to the root, counted no further than needed."""
+    level = [sense]
+    for steps in range(_LEAST_DEPTH):
+        parents = [wordnet.hypernyms(each) for each in level]
+        if not all(parents):
+            return steps
+        level = [parent for each in parents for parent in each]
+    return _LEAST_DEPTH
 
 
 def _bare(text: str) -> str:

@@ -61,7 +61,7 @@ def summarise(records: Iterable[Record]) -> dict[str, Any]:
 
     Returns:
         A dictionary whose rates are ``Rate`` objects; ``n_*`` are counts, ``mean_*`` averages over the
-        found pairs (None when nothing was found).
+        found pairs and, for the equivalence, their edited sides (None when there is none).
     """
     rows = list(records)
     status = Counter(row.status for row in rows)
@@ -70,7 +70,12 @@ def summarise(records: Iterable[Record]) -> dict[str, Any]:
     final = [Outcome(row.outcome) for row in evaluated]
     found = [row for row in evaluated if row.is_found]
     edited = [row for row in found if row.status != "natural"]
-    scores = [side["score"] for row in edited for side in row.equivalence.values()]
+    scores = [
+        row.equivalence[side]["score"]
+        for row in edited
+        for side in ("original", "similar")
+        if side in row.equivalence and any(edit["side"] == side for edit in row.edits)
+    ]
     summary: dict[str, Any] = {
         "n_examples": len({row.example for row in rows}),
         "n_pairs": len(evaluated),

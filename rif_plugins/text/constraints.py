@@ -11,8 +11,10 @@ from textattack.shared import AttackedText
 from rif_plugins.core.pairs import Span
 from rif_plugins.entailment import EntailmentFilter, EntailmentScorer, Verdict, load_scorer
 from rif_plugins.settings import Settings
-from rif_plugins.similar import Lexicon, find_spans
-from rif_plugins.text.pairing import lexicon_of, word_offsets
+from rif_plugins.similar import Lexicon
+from rif_plugins.text.pairing import lexicon_of, sensitive_spans, untouched, word_offsets
+
+_KNOWN_TEXTS = 64
 
 
 class BidirectionalEntailment(Constraint):
@@ -67,11 +69,14 @@ class BidirectionalEntailment(Constraint):
         """Scorer rows so far."""
         return 0 if self.filter is None else self.filter.rows
 
+    def clear_cache(self) -> None:
+        """Called by the host after each example."""
+        if self.filter is not None:
+            self.filter.clear()
+
     def verdicts(self, original: str, edited: Sequence[str]) -> list[Verdict]:
-        """Verdicts on edited texts of one side, with both directions."""
-        if self.filter is None:
-            return [Verdict(1.0, 1.0, 1.0, True, "no filter") for _ in edited]
-        return self.filter.check(original, edited)
+        """Verdicts on edited texts of one side, with both directions; empty without a filter."""
+        return [] if self.filter is None else self.filter.check(original, edited)
 
     def _check_constraint_many(
         self, transformed_texts: list[AttackedText], reference_text: AttackedText
@@ -107,19 +112,25 @@ class SensitiveTokenProtection(PreTransformationConstraint):
 
     def __init__(self, lexicon: Lexicon | None = None) -> None:
         self.lexicon = lexicon or lexicon_of(Settings.load())
+        # The host asks once for each position of a text; finding the spans of a long text takes seconds.
+        self._known: dict[str, list[Span]] = {}
 
     def _get_modifiable_indices(self, current_text: AttackedText) -> set[int]:
-        columns = [str(value) for value in current_text._text_input.values()]
-        sensitive = [
-            [Span(span.start, span.end) for span in find_spans(column, self.lexicon)] for column in columns
-        ]
-        return {
-            index
-            for index, (column, span) in enumerate(word_offsets(current_text))
-            if not any(span.overlaps(other) for other in sensitive[column])
-        }
+        modifiable: set[int] = set()
+        words = word_offsets(current_text)
+        for number, content in enumerate(current_text._text_input.values()):
+            own = [(index, span) for index, (column, span) in enumerate(words) if column == number]
+            free = untouched([span for _, span in own], self._spans(str(content)))
+            modifiable |= {index for (index, _), is_free in zip(own, free, strict=True) if is_free}
+        return modifiable
 
-    def __call__(self, current_text: AttackedText, transformation: Any) -> set[int]:
-        """Word indices that may be changed."""
-        indices: set[int] = super().__call__(current_text, transformation)
-        return indices
+    def _spans(self, content: str) -> list[Span]:
+        if content not in self._known:
+            if len(self._known) >= _KNOWN_TEXTS:
+                self._known.clear()
+            self._known[content] = sensitive_spans(content, self.lexicon)
+        return self._known[content]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without the remembered spans."""
+        return {**self.__dict__, "_known": {}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from textattack.shared import AttackedText
 from rif_plugins.core.objective import Distance, Objective, runner_up
 from rif_plugins.core.outcomes import Outcome, classify
 from rif_plugins.core.pairs import Pair
+from rif_plugins.core.predictions import OutputKind
 from rif_plugins.core.result_files import RecordWriter
 from rif_plugins.core.results import Record
 from rif_plugins.core.victim import Budget, VictimCallError, VictimEngine
@@ -29,6 +30,7 @@ from rif_plugins.text.pairing import PairSource, is_pair_text, pair_text, side_s
 from rif_plugins.text.victim_adapter import engine_for
 
 FloatArray = NDArray[np.float64]
+_HOST_BATCH_SIZE = 32
 
 
 class PairGoalFunction(ClassificationGoalFunction):
@@ -42,7 +44,8 @@ class PairGoalFunction(ClassificationGoalFunction):
         distance: ``"label_gap"`` or ``"total_variation"``, the last term of the objective.
         query_budget: Most victim rows of one example.
         model_batch_size, model_cache_size, use_cache: As in every TextAttack goal.
-        results: Append one JSON record an example to this file.
+        results: Append one JSON record an example to this file; ``"settings"`` reads the setting.
+        victim_output: ``"auto"``, ``"probabilities"`` or ``"logits"``.
         seed: Run seed, written into the records.
     """
 
@@ -57,32 +60,37 @@ class PairGoalFunction(ClassificationGoalFunction):
         model_batch_size: int | None = None,
         model_cache_size: int = 2**17,
         use_cache: bool = True,
-        results: str | Path | None = None,
+        results: str | Path | Literal["settings"] | None = "settings",
+        victim_output: OutputKind | None = None,
         seed: int | None = None,
     ) -> None:
         settings = Settings.load()
-        batch_size = model_batch_size or settings.batch_size
         # Not the base constructor: it checks the model against a list that holds only the host's own
         # goals and warns about every other one. These are the attributes that it sets.
         self.model = model_wrapper
         self.maximizable = False
         self.use_cache = False
         self.query_budget = query_budget
-        self.batch_size = batch_size
+        self._batch_size = model_batch_size or settings.batch_size
+        self.model_cache_size = model_cache_size if use_cache else 0
         self.allow_skip = True
         self.pair_source = pair_source or PairSource.from_settings(settings)
         self.objective = Objective.for_target(self.target, distance)
         self.engine: VictimEngine = engine_for(
-            model_wrapper, batch_size=batch_size, cache_size=model_cache_size if use_cache else 0
+            model_wrapper,
+            batch_size=self._batch_size,
+            cache_size=self.model_cache_size,
+            output=victim_output or settings.victim_output,
         )
         self.seed = settings.seed if seed is None else seed
-        self.results = results if results is not None else settings.results
+        self.results = settings.results if results == "settings" else results
         self.pairs: list[Pair] = []
         self.label_names: Any = None
         self.budget = Budget()
         self.example = ""
         self._wrong_label: int | None = None
-        self._writer: RecordWriter | None = None
+        # Opened at once: a file that cannot be written must not cost the first search.
+        self._writer = None if self.results is None else RecordWriter(self.results)
 
     # -- the host's interface ---------------------------------------------------------------------
 
@@ -94,6 +102,25 @@ class PairGoalFunction(ClassificationGoalFunction):
     @num_queries.setter
     def num_queries(self, value: int) -> None:
         self.budget.spent = value
+
+    @property
+    def batch_size(self) -> int:
+        """Most victim rows in one call."""
+        return self._batch_size
+
+    @batch_size.setter
+    def batch_size(self, value: int) -> None:
+        # The host's command line always sets this, to 32 when the user said nothing: that must not
+        # undo the setting `batch_size`.
+        if value != _HOST_BATCH_SIZE:
+            self._batch_size = value
+
+    def get_output(self, attacked_text: AttackedText) -> Any:
+        """The predicted label of a text, or ``"original|similar"`` of a pair (the host's interactive mode)."""
+        if is_pair_text(attacked_text):
+            first, second = self.engine.probabilities(list(side_strings(attacked_text))).argmax(axis=1)
+            return f"{int(first)}|{int(second)}"
+        return int(self.engine.probabilities([attacked_text.text])[0].argmax())
 
     def clear_cache(self) -> None:
         """Called by the host after each example, so that examples never depend on their order."""
@@ -112,7 +139,7 @@ class PairGoalFunction(ClassificationGoalFunction):
             DataError: The label is no class of the victim.
         """
         limit = None if self.query_budget == float("inf") else int(self.query_budget)
-        self.engine.batch_size = min(self.engine.batch_size, self.batch_size)
+        self.engine.batch_size, self.engine.cache_size = self.batch_size, self.model_cache_size
         self.budget = Budget(limit)
         self.engine.clear()
         self.ground_truth_output = self._checked_label(ground_truth_output)
@@ -169,15 +196,27 @@ class PairGoalFunction(ClassificationGoalFunction):
         is_complete = self._is_goal_complete(rows, text)
         status = GoalFunctionResultStatus.SUCCEEDED if is_complete else GoalFunctionResultStatus.SEARCHING
         return PairGoalFunctionResult(
-            text, rows, status, self._get_score(rows, text), self.num_queries, self.ground_truth_output, pair
+            text,
+            rows,
+            status,
+            self._get_score(rows, text),
+            self.num_queries,
+            self.ground_truth_output,
+            pair,
+            self.target,
+            self.example,
         )
 
     def score_texts(self, texts: list[str]) -> FloatArray:
         """Class probabilities of single texts within this example's budget."""
         return self.engine.probabilities(texts, budget=self.budget)
 
+    def reserve_confirmation(self) -> None:
+        """Keep two rows of the budget back for ``is_confirmed``."""
+        self.budget.reserved = 2
+
     def is_confirmed(self, texts: tuple[str, str]) -> bool:
-        """Ask the victim again about a found pair, whatever the cache holds."""
+        """Ask the victim again about a found pair, whatever the cache holds; spends the reserve."""
         self.budget.reserved = 0
         rows = self.engine.probabilities(list(texts), budget=self.budget, fresh=True)
         return len(rows) == 2 and self._outcome(rows) is self.target
@@ -200,7 +239,6 @@ class PairGoalFunction(ClassificationGoalFunction):
         if len(rows) < 2:
             return self._skipped(attacked_text, "skipped", "query budget below one pair"), True
         self._check_label_range(rows.shape[1])
-        self.budget.reserved = 2
         pairs = pairs[: len(rows) - 1]
         self._wrong_label = None
         if self.objective.needs_wrong_label(rows.shape[1]):
@@ -281,6 +319,7 @@ class PairGoalFunction(ClassificationGoalFunction):
         return {**self.__dict__, "_writer": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        # The base class would look for a cache of its own.
         self.__dict__.update(state)
 
 

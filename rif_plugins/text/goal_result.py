@@ -23,6 +23,8 @@ class PairGoalFunctionResult(ClassificationGoalFunctionResult):
             before any prediction.
         pair: The unedited pair; None when the text has no similar text.
         outcome: The outcome; None without predictions.
+        target: The outcome aimed at.
+        example: Name of the data row.
         record: The result record; set on final and on skipped results.
         message: Why the example was skipped, or the error that ended it.
     """
@@ -36,7 +38,11 @@ class PairGoalFunctionResult(ClassificationGoalFunctionResult):
         num_queries: int,
         ground_truth_output: int,
         pair: Pair | None = None,
+        target: Outcome = Outcome.ROBUST_BIASED,
+        example: str = "",
     ) -> None:
+        self.target = target
+        self.example = example
         self.pair = pair
         self.record: Record | None = None
         self.message = ""

@@ -25,6 +25,8 @@ from rif_plugins.errors import DataError, RIFError
 SUMMARY_TITLE = "RIF Results"
 _SUMMARY_WINDOW = "rif_results_summary"
 _MARK = "_rif_plugins"
+_TRAINING = "_rif_plugins_training"
+_last_run = {"errors": 0}
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def register() -> None:
     _extend_command_line()
     _keep_logs()
     _allow_texts_without_letters()
+    _train_on_both_sides()
     if taken:
         warnings.warn(
             "rif-plugins: left alone in TextAttack, because somebody else already registered: "
@@ -193,9 +196,10 @@ def _extend_summary() -> None:
 
 
 def _log_rif_summary(manager: Any) -> None:
-    from rif_plugins.text.summary import rif_summary_rows
+    from rif_plugins.text.summary import records_of, rif_summary_rows
 
     rows = rif_summary_rows(manager.results) if manager.results else None
+    _last_run["errors"] = sum(record.status == "error" for record in records_of(manager.results))
     if not rows:
         return
     loggers = import_module("textattack.loggers")
@@ -211,6 +215,11 @@ def _log_rif_summary(manager: Any) -> None:
         if isinstance(logger, loggers.JsonSummaryLogger):
             numbers = logger.json_dictionary[SUMMARY_TITLE]
             logger.json_dictionary[SUMMARY_TITLE] = {row[0]: numbers.get(row[0], row[1]) for row in rows}
+
+
+def examples_with_errors() -> int:
+    """Examples of the last attack in this process that ended in an error."""
+    return _last_run["errors"]
 
 
 def _is_number(value: Any) -> bool:
@@ -248,20 +257,42 @@ def _keep_logs() -> None:
 
     def make(original: Any) -> Any:
         def attack_dataset(self: Any) -> Any:
+            _last_run["errors"] = 0
             if _attacks_nothing(self):
                 raise DataError(
                     "the data set has no examples, expected one or more: check the file and its split"
                 )
             try:
-                return original(self)
+                results = original(self)
             except BaseException:
                 sys.stderr.write("\n")  # the progress bar leaves its line open
                 _flush(self.attack_log_manager)
                 raise
+            if getattr(self.attack, _TRAINING, False):
+                from rif_plugins.text.trainer import as_training_results
+
+                return as_training_results(results)
+            return results
 
         return attack_dataset
 
     _wrap(import_module("textattack").Attacker, "attack_dataset", make)
+
+
+def _train_on_both_sides() -> None:
+    """Let adversarial training use both texts of a found pair as rows of their own."""
+
+    def make(original: Any) -> Any:
+        def generate(self: Any, epoch: int) -> Any:
+            setattr(self.attack, _TRAINING, True)
+            try:
+                return original(self, epoch)
+            finally:
+                setattr(self.attack, _TRAINING, False)
+
+        return generate
+
+    _wrap(import_module("textattack.trainer").Trainer, "_generate_adversarial_examples", make)
 
 
 def _attacks_nothing(attacker: Any) -> bool:
@@ -289,7 +320,13 @@ def _allow_texts_without_letters() -> None:
 
     def make(original: Any) -> Any:
         def detect(text: str) -> str:
-            return str(original(text)) if any(character.isalpha() for character in text) else "unknown"
+            try:
+                return str(original(text))
+            except Exception as error:
+                # Its class cannot be named here without importing the detector.
+                if type(error).__name__ != "LangDetectException":
+                    raise
+                return "unknown"
 
         return detect
 

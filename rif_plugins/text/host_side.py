@@ -15,7 +15,7 @@ from textattack.shared import AttackedText
 from rif_plugins.core.pairs import Edit, Pair, Side, Span
 from rif_plugins.core.sides import Proposal, TokenAlignment
 from rif_plugins.core.tokens import remove_span, replace_spans
-from rif_plugins.text.pairing import word_offsets
+from rif_plugins.text.pairing import untouched, word_offsets
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,17 @@ class HostSide:
         pair: The pair.
         side: Which side of it.
         alignment: ``align_tokens(pair)``.
+        sensitive: Spans of all sensitive tokens of the side, swapped or not; never edited.
     """
 
-    def __init__(self, attack: Attack, pair: Pair, side: Side, alignment: TokenAlignment) -> None:
+    def __init__(
+        self,
+        attack: Attack,
+        pair: Pair,
+        side: Side,
+        alignment: TokenAlignment,
+        sensitive: Sequence[Span] = (),
+    ) -> None:
         self.attack = attack
         self.side = side
         self.unedited = pair.text(side)
@@ -46,10 +54,11 @@ class HostSide:
         word_at = {span: index for index, (_, span) in enumerate(word_offsets(self.start.attacked_text))}
         _, allowed = attack.get_indices_to_order(self.start.attacked_text)
         allowed_words = set(allowed)
+        free = untouched(self._spans, sensitive)
         self._words = {
             position: word_at[span]
             for position, span in enumerate(self._spans)
-            if word_at.get(span) in allowed_words
+            if free[position] and word_at.get(span) in allowed_words
         }
 
     @property

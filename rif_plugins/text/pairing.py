@@ -7,12 +7,13 @@ attribute of it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from textattack.shared import AttackedText
 
 from rif_plugins.core.pairs import Pair, Span
@@ -41,28 +42,63 @@ def pair_text(original: str, similar: str, label_names: Sequence[str] | None = N
 
 
 def rewritten(text: AttackedText, columns: Sequence[str]) -> AttackedText:
-    """``text`` with new column contents, and the word index map that the host's printing needs."""
+    """``text`` with new column contents, and the host's bookkeeping carried on.
+
+    ``original_index_map`` keeps mapping words of the *first* text of the chain, and
+    ``modified_indices`` keeps the words that earlier steps changed, moved to where they stand now.
+    """
     contents = OrderedDict(zip(text.column_labels, columns, strict=True))
     attributes: dict[str, Any] = {"previous_attacked_text": text}
     if "label_names" in text.attack_attrs:
         attributes["label_names"] = text.attack_attrs["label_names"]
     new = AttackedText(contents, attack_attrs=attributes)
-    index_map, changed = _word_map(text.words, new.words)
-    new.attack_attrs["original_index_map"] = index_map
-    new.attack_attrs["modified_indices"] = set(changed)
+    step, changed = _word_map(text, new)
+    before = np.asarray(text.attack_attrs["original_index_map"], dtype=int)
+    # Index -1 means deleted; it must not pick the last word of the step.
+    new.attack_attrs["original_index_map"] = np.where(before >= 0, step[before], -1)
+    moved = {int(step[i]) for i in text.attack_attrs["modified_indices"] if step[i] >= 0}
+    new.attack_attrs["modified_indices"] = moved | changed
     new.attack_attrs["newly_modified_indices"] = set(changed)
     return new
 
 
-def _word_map(old: list[str], new: list[str]) -> tuple[Any, list[int]]:
-    index_map = np.full(len(old), -1)
-    changed: list[int] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
-        for offset in range(min(i2 - i1, j2 - j1)):
-            index_map[i1 + offset] = j1 + offset
+def _word_map(old: AttackedText, new: AttackedText) -> tuple[NDArray[np.int_], set[int]]:
+    """Where each word of ``old`` stands in ``new`` (-1: nowhere), and the words of ``new`` that differ."""
+    maps: list[NDArray[np.int_]] = []
+    changed: set[int] = set()
+    offset = 0
+    for before, after in zip(old.words_per_input, new.words_per_input, strict=True):
+        column, differing = _column_map(before, after)
+        maps.append(np.where(column >= 0, column + offset, -1))
+        changed |= {offset + index for index in differing}
+        offset += len(after)
+    # One spare element, so that an empty map can be indexed with -1.
+    return np.concatenate([*maps, np.array([-1])]).astype(int), changed
+
+
+def _column_map(before: list[str], after: list[str]) -> tuple[NDArray[np.int_], set[int]]:
+    if len(before) == len(after):
+        return np.arange(len(before)), {i for i, word in enumerate(after) if word != before[i]}
+    start = 0
+    while start < min(len(before), len(after)) and before[start] == after[start]:
+        start += 1
+    tail = 0
+    while tail < min(len(before), len(after)) - start and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    column = np.full(len(before), -1)
+    column[:start] = np.arange(start)
+    if tail:
+        column[-tail:] = np.arange(len(after) - tail, len(after))
+    changed: set[int] = set()
+    middle = SequenceMatcher(
+        None, before[start : len(before) - tail], after[start : len(after) - tail], autojunk=False
+    )
+    for tag, i1, i2, j1, j2 in middle.get_opcodes():
+        for k in range(min(i2 - i1, j2 - j1)):
+            column[start + i1 + k] = start + j1 + k
         if tag != "equal":
-            changed.extend(range(j1, j2))
-    return index_map, changed
+            changed.update(range(start + j1, start + j2))
+    return column, changed
 
 
 def word_offsets(text: AttackedText) -> list[tuple[int, Span]]:
@@ -85,6 +121,21 @@ def lexicon_of(settings: Settings) -> Lexicon:
     """The embedded lexicon, with the user's own file merged into it where the settings name one."""
     embedded = Lexicon.load()
     return embedded if settings.lexicon is None else embedded.merged_with(Lexicon.load(settings.lexicon))
+
+
+def sensitive_spans(text: str, lexicon: Lexicon) -> list[Span]:
+    """Spans of the sensitive tokens of a text, in order."""
+    return sorted((Span(s.start, s.end) for s in find_spans(text, lexicon)), key=lambda s: s.start)
+
+
+def untouched(spans: Iterable[Span], sensitive: Sequence[Span]) -> list[bool]:
+    """Whether each span is free of sensitive tokens; both lists in order of position."""
+    free, passed = [], 0
+    for span in spans:
+        while passed < len(sensitive) and sensitive[passed].end <= span.start:
+            passed += 1
+        free.append(passed == len(sensitive) or sensitive[passed].start >= span.end)
+    return free
 
 
 class PairSource:
@@ -118,8 +169,8 @@ class PairSource:
     @classmethod
     def from_settings(cls, settings: Settings) -> PairSource:
         """Build from ``rif.toml`` and ``RIF_*`` variables."""
-        counterparts = settings.max_counterparts if settings.counterparts == "all" else settings.counterparts
-        return cls(lexicon_of(settings), settings.sensitive, int(counterparts), settings.seed)
+        counterparts = None if settings.counterparts == "all" else settings.counterparts
+        return cls(lexicon_of(settings), settings.sensitive, counterparts, settings.seed)
 
     def pairs(self, text: AttackedText) -> list[Pair]:
         """All pairs of one example; empty when it holds no sensitive token.
@@ -145,4 +196,4 @@ class PairSource:
 
     def sensitive_spans(self, text: str) -> list[Span]:
         """Spans of all sensitive tokens of a text, of every attribute of the lexicon."""
-        return [Span(span.start, span.end) for span in find_spans(text, self.lexicon)]
+        return sensitive_spans(text, self.lexicon)

@@ -54,6 +54,7 @@ class RIFairRecipe(AttackRecipe):
             pair_source=source,
             model_batch_size=settings.batch_size,
             results=settings.results,
+            victim_output=settings.victim_output,
             seed=settings.seed,
         )
         transformation = ProposedWordSwap(

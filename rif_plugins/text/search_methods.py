@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 from textattack import Attack
 from textattack.goal_function_results import GoalFunctionResultStatus
 from textattack.search_methods import SearchMethod
@@ -13,13 +14,14 @@ from textattack.search_methods import SearchMethod
 from rif_plugins.core.objective import FloatArray
 from rif_plugins.core.pair_search import (
     PairSearchResult,
+    PairState,
     PositionMode,
     SaliencyMethod,
     SearchSettings,
     run_search,
     search_pair,
 )
-from rif_plugins.core.pairs import Pair, Side
+from rif_plugins.core.pairs import SIDES, Pair
 from rif_plugins.core.results import Record, searched_record
 from rif_plugins.core.seeds import example_generator
 from rif_plugins.core.sides import align_tokens
@@ -46,7 +48,7 @@ class DecoupledPairSearch(SearchMethod):
     Args:
         positions: ``"shared"``, ``"independent"`` or ``"coupled"``.
         max_positions: Most positions tried, by saliency.
-        max_edits: Most edits a side.
+        max_edits: Most edits a side; None is unlimited, ``"settings"`` reads the setting.
         saliency: ``"delete"``, ``"mask"`` or ``"random"``.
         filter_order: Which of filter and victim sees candidates first (see ``Settings.filter_order``).
         seed: Run seed of the random saliency.
@@ -58,7 +60,7 @@ class DecoupledPairSearch(SearchMethod):
         self,
         positions: PositionMode | None = None,
         max_positions: int | None = None,
-        max_edits: int | None = None,
+        max_edits: int | Literal["settings"] | None = "settings",
         saliency: SaliencyMethod | None = None,
         filter_order: FilterOrder | None = None,
         seed: int | None = None,
@@ -67,9 +69,13 @@ class DecoupledPairSearch(SearchMethod):
         self.settings = SearchSettings(
             positions=positions or settings.positions,
             max_positions=settings.max_positions if max_positions is None else max_positions,
-            max_edits=settings.max_edits if max_edits is None else max_edits,
+            max_edits=settings.max_edits if max_edits == "settings" else max_edits,
             saliency=saliency or settings.saliency,
+            mask_token=settings.mask_token,
+            n_wrong_labels=settings.n_wrong_labels,
         )
+        self.positions, self.max_positions = self.settings.positions, self.settings.max_positions
+        self.max_edits, self.saliency = self.settings.max_edits, self.settings.saliency
         self.filter_order: FilterOrder = filter_order or settings.filter_order
         self.seed = settings.seed if seed is None else seed
 
@@ -84,26 +90,33 @@ class DecoupledPairSearch(SearchMethod):
         start = time.perf_counter()
         rows_before = self._entailment_rows()
         calls_before = self._proposer_calls()
-        best: tuple[Pair, PairSearchResult[HostState], list[Record]] | None = None
+        best: tuple[Pair, PairSearchResult[HostState]] | None = None
         message = ""
         try:
             for pair in goal.pairs:
-                result = self._search(goal, pair)
+                result = self._confirmed(goal, pair, self._search(goal, pair))
                 if best is None or result.is_success:
-                    best = (pair, result, [])
+                    best = (pair, result)
                 if result.is_success or goal.budget.is_spent:
                     break
         except (VictimCallError, VictimRowError) as error:
             message = str(error)
         if best is None:
             return self._failed(goal, initial_result, message, start)
-        final = self._final(goal, best[0], best[1], initial_result)
+        final, record = self._final(goal, best[0], best[1], initial_result)
         final.message = message
-        if final.record is not None:
-            final.record = self._with_costs(
-                final.record, goal, start, rows_before, calls_before, message=message
-            )
-            goal.write(final.record)
+        if message and not best[1].is_success:
+            # A search that the victim cut short has not shown that the pair stands.
+            record = replace(record, status="error", stop_reason="error")
+        queries = {
+            "victim_rows": goal.budget.spent,
+            "cache_hits": goal.budget.hits,
+            "entailment_rows": self._entailment_rows() - rows_before,
+            "proposer_calls": self._proposer_calls() - calls_before,
+        }
+        seconds = round(time.perf_counter() - start, 4)
+        final.record = replace(record, queries=queries, seconds=seconds, message=message)
+        goal.write(final.record)
         return final
 
     # -- inside ---------------------------------------------------------------------------------------
@@ -124,7 +137,11 @@ class DecoupledPairSearch(SearchMethod):
 
     def _search(self, goal: PairGoalFunction, pair: Pair) -> PairSearchResult[HostState]:
         alignment = align_tokens(pair)
-        sides = [HostSide(self._attack, pair, side, alignment) for side in _SIDES]
+        sides = [
+            HostSide(self._attack, pair, side, alignment, goal.pair_source.sensitive_spans(pair.text(side)))
+            for side in SIDES
+        ]
+        goal.reserve_confirmation()
         is_limited = goal.budget.limit is not None
         filter_first = self.filter_order == "filter-first" or (self.filter_order == "auto" and is_limited)
         search = search_pair(
@@ -137,48 +154,55 @@ class DecoupledPairSearch(SearchMethod):
         )
         return run_search(search, goal.score_texts)
 
+    @staticmethod
+    def _confirmed(
+        goal: PairGoalFunction, pair: Pair, result: PairSearchResult[HostState]
+    ) -> PairSearchResult[HostState]:
+        """The result, or the clean pair when the victim does not repeat its answer: nothing was shown then."""
+        if result.stop_reason != "success" or goal.is_confirmed(_texts(result)):
+            return result
+        return replace(
+            result,
+            stop_reason="unconfirmed",
+            state=result.clean,
+            outcome=result.clean_outcome,
+            trajectory=result.trajectory[:1],
+        )
+
     def _final(
         self,
         goal: PairGoalFunction,
         pair: Pair,
         result: PairSearchResult[HostState],
         initial_result: PairGoalFunctionResult,
-    ) -> PairGoalFunctionResult:
-        texts = (str(result.state.original.attacked_text.text), str(result.state.similar.attacked_text.text))
-        if result.stop_reason == "success" and not goal.is_confirmed(texts):
-            # The victim changed its answer: nothing was shown, so nothing is claimed.
-            result = replace(
-                result, stop_reason="exhausted", state=result.clean, outcome=result.clean_outcome
-            )
-            texts = (pair.original, pair.similar)
+    ) -> tuple[PairGoalFunctionResult, Record]:
+        texts = _texts(result)
         if initial_result.pair != pair:
             # The host prints its initial result beside ours: show the clean pair that was searched.
             _show(initial_result, goal, pair, result)
         final = goal.result_for(rewritten(initial_result.attacked_text, texts), _rows(result.state), pair)
-        edits = (*result.state.original.edits, *result.state.similar.edits)
         record = searched_record(
             pair,
             result,
             texts=texts,
-            edits=edits,
+            edits=(*result.state.original.edits, *result.state.similar.edits),
             example=goal.example,
             label=goal.ground_truth_output,
             target=goal.target,
             seed=self.seed,
         )
-        final.record = replace(record, equivalence=self._equivalence(pair, texts))
-        return final
+        return final, replace(record, equivalence=self._equivalence(pair, texts))
 
     def _equivalence(self, pair: Pair, texts: tuple[str, str]) -> dict[str, dict[str, float]]:
         values: dict[str, dict[str, float]] = {}
         for constraint in self._entailments():
-            for side, edited in zip(_SIDES, texts, strict=True):
-                verdict = constraint.verdicts(pair.text(side), [edited])[0]
-                values[side] = {
-                    "forward": round(float(verdict.forward), 6),
-                    "backward": round(float(verdict.backward), 6),
-                    "score": round(float(verdict.score), 6),
-                }
+            for side, edited in zip(SIDES, texts, strict=True):
+                for verdict in constraint.verdicts(pair.text(side), [edited]):
+                    values[side] = {
+                        "forward": round(float(verdict.forward), 6),
+                        "backward": round(float(verdict.backward), 6),
+                        "score": round(float(verdict.score), 6),
+                    }
         return values
 
     def _failed(
@@ -207,25 +231,6 @@ class DecoupledPairSearch(SearchMethod):
         goal.write(final.record)
         return final
 
-    def _with_costs(
-        self,
-        record: Record,
-        goal: PairGoalFunction,
-        start: float,
-        rows_before: int,
-        calls_before: int,
-        *,
-        message: str,
-    ) -> Record:
-        queries = {
-            "victim_rows": goal.budget.spent,
-            "cache_hits": goal.budget.hits,
-            "entailment_rows": self._entailment_rows() - rows_before,
-            "proposer_calls": self._proposer_calls() - calls_before,
-        }
-        record = record.with_costs(queries=queries, seconds=round(time.perf_counter() - start, 4))
-        return replace(record, message=message) if message else record
-
     def _entailments(self) -> list[BidirectionalEntailment]:
         return [c for c in self._attack.constraints if isinstance(c, BidirectionalEntailment)]
 
@@ -239,15 +244,14 @@ class DecoupledPairSearch(SearchMethod):
 
     def extra_repr_keys(self) -> list[str]:
         """Fields shown in the host's print of the attack."""
-        return ["settings", "filter_order"]
+        return ["positions", "max_positions", "max_edits", "saliency", "filter_order"]
 
 
-_SIDES: tuple[Side, Side] = ("original", "similar")
+def _texts(result: PairSearchResult[HostState]) -> tuple[str, str]:
+    return str(result.state.original.attacked_text.text), str(result.state.similar.attacked_text.text)
 
 
-def _rows(state: Any) -> FloatArray:
-    import numpy as np
-
+def _rows(state: PairState[Any]) -> FloatArray:
     return np.stack([state.p, state.p_similar])
 
 

@@ -7,18 +7,12 @@ from typing import Any
 
 from rif_plugins.core.results import Record
 from rif_plugins.metrics import summarise
+from rif_plugins.text.records import record_of
 
 
 def records_of(results: Iterable[Any]) -> list[Record]:
     """The records of those results of the host that are pairs."""
-    records = []
-    for result in results:
-        for side in (getattr(result, "perturbed_result", None), getattr(result, "original_result", None)):
-            record = getattr(side, "record", None)
-            if record is not None:
-                records.append(record)
-                break
-    return records
+    return [record for record in map(record_of, results) if record is not None]
 
 
 def rif_summary_rows(results: Iterable[Any]) -> list[list[Any]] | None:
@@ -30,7 +24,7 @@ def rif_summary_rows(results: Iterable[Any]) -> list[list[Any]] | None:
     targets = sorted({record.target for record in records})
     rows: list[list[Any]] = [
         ["Target:", ", ".join(targets)],
-        ["Pairs evaluated:", summary["n_pairs"]],
+        ["Pairs evaluated (one an example):", summary["n_pairs"]],
         ["Skipped:", _skipped(summary)],
         ["Errors:", summary["n_errors"]],
         ["Clean outcomes:", _counts(summary["clean_outcomes"])],
@@ -41,7 +35,7 @@ def rif_summary_rows(results: Iterable[Any]) -> list[list[Any]] | None:
         ["Fair after the attack:", str(summary["fairness_rate"])],
         ["Robust and fair (RIF) after the attack:", str(summary["rif_rate"])],
         ["Mean edits of found pairs (both sides):", _number(summary["mean_edits"], 2)],
-        ["Mean equivalence S_eq of found pairs:", _number(summary["mean_equivalence"], 3)],
+        ["Mean equivalence S_eq of edited sides:", _number(summary["mean_equivalence"], 3)],
         ["Victim rows (cache hits apart):", f"{summary['victim_rows']} ({summary['cache_hits']})"],
         ["Entailment rows:", summary["entailment_rows"]],
     ]
@@ -58,4 +52,4 @@ def _skipped(summary: dict[str, Any]) -> str:
 
 
 def _number(value: float | None, digits: int) -> str:
-    return "none found" if value is None else f"{value:.{digits}f}"
+    return "none" if value is None else f"{value:.{digits}f}"

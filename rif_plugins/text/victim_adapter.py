@@ -66,9 +66,11 @@ def is_dynamic(wrapper: Any) -> bool:
     )
 
 
-def engine_for(wrapper: Any, *, batch_size: int, cache_size: int) -> VictimEngine:
-    """The victim engine of a model wrapper."""
+def engine_for(
+    wrapper: Any, *, batch_size: int, cache_size: int, output: OutputKind = "auto"
+) -> VictimEngine:
+    """The victim engine of a model wrapper; ``output`` as in ``VictimEngine``."""
     dynamic = is_dynamic(wrapper)
     predict: Predict = DynamicPadding(wrapper) if dynamic else WrapperCall(wrapper)
-    output: OutputKind = "logits" if dynamic else "auto"
+    output = "logits" if dynamic else output
     return VictimEngine(predict, output=output, batch_size=batch_size, cache_size=cache_size)

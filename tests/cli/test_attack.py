@@ -89,7 +89,7 @@ def test_a_wrong_setting_is_found_before_textattack_loads(
     textattack: Host, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["attack", "--min-equivalence", "much"]) == 2
-    assert "RIF_MIN_EQUIVALENCE: expected a number from 0 to 1, got 'much'" in capsys.readouterr().err
+    assert "RIF_MIN_EQUIVALENCE: expected a number above 0, up to 1, got 'much'" in capsys.readouterr().err
     assert textattack.registered == 0
 
 

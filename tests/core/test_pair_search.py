@@ -9,10 +9,11 @@ from fakes.toy import WordVictim, pair_of, search
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rif_plugins.core.objective import Objective
 from rif_plugins.core.outcomes import TARGETS, Outcome, classify
-from rif_plugins.core.pair_search import PairSearchResult, SearchSettings
+from rif_plugins.core.pair_search import PairSearchResult, SearchSettings, run_search, search_pair
 from rif_plugins.core.pairs import Pair, Swap
-from rif_plugins.core.sides import align_tokens
+from rif_plugins.core.sides import TextSide, align_tokens
 from rif_plugins.errors import UsageError
 
 # "good" speaks for class 1, "fine" hardly, "poor" against it; "she" counts against class 1.
@@ -123,15 +124,34 @@ def test_three_classes_meet_in_one_wrong_label() -> None:
     assert int(result.state.p.argmax()) == int(result.state.p_similar.argmax()) == 2
 
 
-def test_random_saliency_is_reproducible_and_needs_a_generator() -> None:
-    chosen = SearchSettings(saliency="random")
-    texts = {
-        search(
-            pair_of("had a good meal"), WordVictim(WEIGHTS), CANDIDATES, settings=chosen, seed=3
-        ).state.similar
-        for _ in range(3)
-    }
-    assert len(texts) == 1
+def test_random_saliency_depends_on_the_seed_alone() -> None:
+    words = "a b c d e f"
+    candidates = {word: [word.upper()] for word in words.split()}
+
+    def first_edited(seed: int) -> list[str]:
+        victim = WordVictim({word.upper(): (0.01, 0.0) for word in words.split()})
+        chosen = SearchSettings(saliency="random", max_positions=1)
+        result = search(pair_of(words), victim, candidates, settings=chosen, seed=seed)
+        return [edit.source for edit in result.state.similar.edits]
+
+    orders = [first_edited(seed) for seed in range(8)]
+    assert orders == [first_edited(seed) for seed in range(8)]
+    assert len({tuple(order) for order in orders}) > 1
+    assert all(len(order) == 1 for order in orders)
+
+
+def test_random_saliency_needs_a_generator() -> None:
+    pair = pair_of("a b")
+    alignment = align_tokens(pair)
+    sides = [TextSide(pair, side, alignment, lambda *_: ()) for side in ("original", "similar")]
+    generator = search_pair(
+        *sides,
+        label=1,
+        objective=Objective.for_target("robust_biased"),
+        settings=SearchSettings(saliency="random"),
+    )
+    with pytest.raises(UsageError, match="random saliency needs a random generator"):
+        run_search(generator, WordVictim({"a": (0.0, 1.0)}))
 
 
 def test_mask_saliency_asks_about_masked_texts() -> None:

@@ -71,13 +71,13 @@ def test_impacts_by_hand() -> None:
 def test_status_needs_a_clean_robust_fair_pair_to_be_induced() -> None:
     weights = {"good": (0.0, 2.0), "fine": (0.0, 0.6), "she": (0.9, 0.0), "bad": (3.0, 0.0)}
     natural = search(pair_of("fine"), WordVictim(weights), {})
-    assert status_of(natural, Outcome.ROBUST_BIASED) == "natural"
+    assert status_of(natural.clean_outcome, natural.outcome, Outcome.ROBUST_BIASED) == "natural"
     failed = search(pair_of("good"), WordVictim(weights), {})
-    assert status_of(failed, Outcome.ROBUST_BIASED) == "failed"
+    assert status_of(failed.clean_outcome, failed.outcome, Outcome.ROBUST_BIASED) == "failed"
     # Both sides wrong at first (unrobust_fair); the original is brought back: shifted.
     shifted = search(pair_of("bad"), WordVictim(weights), {"bad": ["fine", "good"]})
     assert shifted.clean_outcome is Outcome.UNROBUST_FAIR
-    assert status_of(shifted, Outcome.ROBUST_BIASED) == "shifted"
+    assert status_of(shifted.clean_outcome, shifted.outcome, Outcome.ROBUST_BIASED) == "shifted"
 
 
 def test_ids_are_stable_and_distinct() -> None:
@@ -130,6 +130,15 @@ def test_a_torn_last_line_is_left_out_and_then_cut(tmp_path: Path) -> None:
         with RecordWriter(path) as writer:
             writer.write(found())
         assert path.read_bytes() == whole * 2
+
+
+@pytest.mark.parametrize("content", ['{"a": 1}', "text,label\nx,1", '{"schema": "other"}\n', "\n"])
+def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "data.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"exists and is no results file.*choose another name"):
+        RecordWriter(path)
+    assert path.read_text(encoding="utf-8") == content
 
 
 def test_broken_lines_are_named(tmp_path: Path) -> None:

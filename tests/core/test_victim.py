@@ -105,7 +105,8 @@ def test_out_of_memory_halves_the_batch_and_keeps_the_smaller_size() -> None:
     p = engine.probabilities([f"a{i}" for i in range(12)], budget=budget)
     assert p.shape == (12, 2)
     assert inner.rows == engine.rows == budget.spent == 12
-    assert engine.batch_size == 3
+    engine.probabilities([f"b{i}" for i in range(8)])
+    assert [len(batch) for batch in inner.batches] == [3] * 6 + [2]
 
 
 def test_out_of_memory_at_one_text_is_an_error() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ def some_pairs(number: int) -> list[tuple[str, str]]:
     def text() -> str:
         clauses = [
             f"the {rng.choice(NOUNS)} {rng.choice(VERBS)} a {rng.choice(NOUNS)}"
-            for _ in range(rng.randint(1, 6))
+            for _ in range(rng.randint(1, 3))
         ]
         return " and ".join(clauses)
 
@@ -156,4 +155,3 @@ def test_threads_do_not_change_the_answer(embedded):
     np.testing.assert_allclose(
         EmbeddedScorer(threads=1).probabilities(pairs), embedded.probabilities(pairs), atol=1e-5, rtol=0
     )
-    assert sys.getrefcount(embedded) > 0

@@ -5,11 +5,13 @@ import pickle
 import pytest
 
 from rif_plugins.entailment import LexiconVeto
+from rif_plugins.entailment.veto import RELATIONS
+from rif_plugins.errors import UsageError
 
 
 @pytest.fixture(scope="module")
 def veto() -> LexiconVeto:
-    return LexiconVeto()
+    return LexiconVeto(RELATIONS)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,9 @@ def veto() -> LexiconVeto:
         ("violin", "cello", "sibling"),
         ("violins", "cellos", "sibling"),
         ("China", "Japan", "sibling"),
+        ("beer", "gin", "cousin"),
+        ("beers", "gins", "cousin"),
+        ("father", "dad", "hyponym"),
         ("doctor", "physician", None),
         ("doctors", "physicians", None),
         ("couch", "sofa", None),
@@ -58,8 +63,22 @@ def test_every_change_is_looked_at(veto):
 
 def test_relations_can_be_chosen():
     lenient = LexiconVeto(("antonym",))
-    assert lenient.relation("dog", "animal") is None
+    assert lenient.relation("violin", "cello") is None
     assert lenient.relation("good", "bad") == "antonym"
+
+
+def test_one_way_pairs_pass_by_default():
+    default = LexiconVeto()
+    assert default.relation("dog", "animal") is None
+    assert default.relation("father", "dad") is None
+    assert default.relation("violin", "cello") == "sibling"
+
+
+def test_an_unknown_relation_is_refused():
+    with pytest.raises(
+        UsageError, match=r"unknown relation 'uncle': expected some of antonym, sibling, cousin"
+    ):
+        LexiconVeto(("antonym", "uncle"))
 
 
 def test_a_veto_pickles(veto):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import logging
 from pathlib import Path
 
@@ -73,7 +74,10 @@ def test_a_good_run(attack) -> None:
     assert (code, ours) == (0, [])
     assert [record.status for record in records] == ["induced", "skipped"]
     assert "RIF Results" in out
-    assert Path("log.csv").read_text(encoding="utf-8").count("robust") == 0
+    with Path("log.csv").open(encoding="utf-8", newline="") as file:
+        log = list(csv.DictReader(file))
+    assert [row["result_type"] for row in log] == ["Successful", "Skipped"]
+    assert [row["perturbed_output"] for row in log] == ["1|0", "none"]
 
 
 @pytest.mark.parametrize(
@@ -93,14 +97,15 @@ def test_a_victim_that_raises_on_row_17(attack) -> None:
     rows = [(f"He cooked a good meal {i}.", 1) for i in range(20)]
     rows[16] = ("He cooked poison.", 1)
     code, ours, records, out = attack(rows, victim=VICTIM.format(fail_on="fail_on='poison'"))
-    assert (code, ours) == (0, [])
+    assert (code, ours) == (3, [])
     assert [i for i, record in enumerate(records) if record.status == "error"] == [16]
     assert sum(record.status == "induced" for record in records) == 19
     assert "Errors:" in out
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "!!! ...", "12345", "<script>alert(1)</script> he", "\u202e he \x00 good"]
+    "text",
+    ["", " ", "!!! ...", "12345", "<script>alert(1)</script> he", "\u202e he \x00 good", "https://t.co/abc"],
 )
 def test_odd_texts_do_not_end_a_run(attack, text: str) -> None:
     code, _, records, _ = attack([(text, 1), GOOD])
@@ -122,7 +127,7 @@ MISTAKES = {
     ),
     "unknown setting value": (
         {"options": ("--min-equivalence", "2")},
-        "expected a number from 0 to 1, got '2'",
+        "expected a number above 0, up to 1, got '2'",
     ),
     "missing table": ({"options": ("--proposer", "table:absent.csv")}, "absent.csv"),
     "unknown proposer": ({"options": ("--proposer", "magic")}, "magic"),

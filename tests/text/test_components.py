@@ -97,7 +97,11 @@ def test_no_filter_admits_everything() -> None:
     constraint = BidirectionalEntailment("none")
     assert constraint.n_rows == 0
     assert constraint.scorer_name == "none"
-    assert [v.accepted for v in constraint.verdicts("a", ["b", "c"])] == [True, True]
+    assert constraint.verdicts("a", ["b"]) == []  # nothing was measured, so nothing is reported
+    text = AttackedText("He ate well.")
+    other = AttackedText("He ate badly.")
+    other.attack_attrs["last_transformation"] = ProposedWordSwap(TableWords())
+    assert constraint.call_many([other], text) == [other]
 
 
 @given(st.text(alphabet="ab '-,.I<SPLIT>", max_size=30))

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes.text_world import WEIGHTS, KeywordWrapper, ScriptedScorer, TableWords
-from textattack import Attack
+from textattack import Attack, AttackArgs, Attacker
 from textattack.attack_results import FailedAttackResult, SkippedAttackResult, SuccessfulAttackResult
 from textattack.constraints.overlap import MaxWordsPerturbed
 from textattack.constraints.pre_transformation import RepeatModification, StopwordModification
+from textattack.datasets import Dataset
 from textattack.goal_functions import UntargetedClassification
 from textattack.search_methods import BeamSearch, GreedySearch, GreedyWordSwapWIR
+from textattack.shared import AttackCheckpoint, AttackedText
 from textattack.transformations import WordSwapNeighboringCharacterSwap
 
 from rif_plugins.core.objective import Objective
@@ -27,10 +29,14 @@ from rif_plugins.core.victim import VictimEngine
 from rif_plugins.entailment import EntailmentFilter
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.proposers import TokenContext
+from rif_plugins.settings import Settings
+from rif_plugins.similar import Lexicon
 from rif_plugins.text.constraints import BidirectionalEntailment
 from rif_plugins.text.goal_functions import RobustBiased, UnrobustBiased, UnrobustFair
+from rif_plugins.text.pairing import PairSource, pair_text
 from rif_plugins.text.search_methods import DecoupledPairSearch
 from rif_plugins.text.summary import rif_summary_rows
+from rif_plugins.text.trainer import as_training_results
 from rif_plugins.text.transformations import ProposedWordSwap
 
 TEXT = "He cooked a good meal."
@@ -127,7 +133,7 @@ def test_skipped_examples_are_named_and_counted(build) -> None:
     assert "[no sensitive token]" in results[0].__str__()
     rows = dict(rif_summary_rows(results))
     assert rows["Skipped:"] == "3 (empty text: 2, no sensitive token: 1)"
-    assert rows["Pairs evaluated:"] == 1
+    assert rows["Pairs evaluated (one an example):"] == 1
     assert rif_summary_rows([]) is None
 
 
@@ -207,7 +213,7 @@ def test_our_goal_in_a_recipe_of_the_host(build) -> None:
     attack = Attack(
         RobustBiased(KeywordWrapper()),
         [RepeatModification(), StopwordModification()],
-        WordSwapNeighboringCharacterSwap(),
+        WordSwapNeighboringCharacterSwap(random_one=False),
         GreedyWordSwapWIR(wir_method="delete"),
     )
     result = attack.attack(TEXT, 1)
@@ -306,10 +312,8 @@ def test_order_of_examples_does_not_matter(build) -> None:
     backward = {t: attack.attack(t, 1).perturbed_result.record for t in reversed(texts)}
     for text in set(texts):
         a, b = forward[text].to_dict(), backward[text].to_dict()
-        # The filter may remember verdicts: that changes its cost, never the result.
-        for row in (a, b):
-            row.pop("seconds")
-            row["queries"].pop("entailment_rows")
+        assert a.pop("seconds") >= 0
+        assert b.pop("seconds") >= 0
         assert a == b
 
 
@@ -325,3 +329,162 @@ def test_prints_say_what_is_searched(build) -> None:
         "(min_equivalence):  0.8",
     ):
         assert part in printed
+
+
+def test_a_victim_that_raises_on_the_second_question_is_an_error(build, tmp_path: Path) -> None:
+    class Flaky(KeywordWrapper):
+        def __call__(self, text_input_list):
+            if any(self.seen.count(text) for text in text_input_list):
+                raise ConnectionError("went away")
+            return super().__call__(text_input_list)
+
+    path = tmp_path / "results.jsonl"
+    attack = build(wrapper=Flaky(), results=path)
+    assert isinstance(attack.attack(TEXT, 1), FailedAttackResult)
+    assert isinstance(build(results=path).attack(TEXT, 1), SuccessfulAttackResult)
+    assert [record.status for record in read_records(path)] == ["error", "induced"]
+
+
+def test_a_victim_that_changes_its_answer_shows_nothing(build) -> None:
+    class Fickle(KeywordWrapper):
+        def __call__(self, text_input_list):
+            again = [self.seen.count(text) > 0 for text in text_input_list]
+            p = super().__call__(text_input_list)
+            p[again] = [0.1, 0.9]
+            return p
+
+    result = build(wrapper=Fickle()).attack(TEXT, 1)
+    record = result.perturbed_result.record
+    assert isinstance(result, FailedAttackResult)
+    assert (record.status, record.stop_reason) == ("failed", "unconfirmed")
+    assert (record.perturbed_original, record.perturbed_similar) == (record.original, record.similar)
+    assert len(record.trajectory) == 1
+    assert record.edits == []
+
+
+def test_an_error_on_a_later_pair_is_not_counted_as_standing(build) -> None:
+    # The pair with "straight" is the most promising one and stands; the victim raises on the next.
+    source = PairSource(Lexicon.load(), ["orientation"])
+    pairs = source.pairs(AttackedText("A gay teacher cooked."))
+    assert len(pairs) > 1
+
+    class Fragile(KeywordWrapper):
+        def __call__(self, text_input_list):
+            if any("bisexual" in text and "prepared" in text for text in text_input_list):
+                raise RuntimeError("no")
+            return super().__call__(text_input_list)
+
+    wrapper = Fragile({"prepared": 0.4, "cooked": 0.5, "straight": -0.1})
+    result = build(wrapper=wrapper, pair_source=source).attack("A gay teacher cooked.", 1)
+    record = result.perturbed_result.record
+    assert record.status == "error"
+    assert "the victim raised RuntimeError" in record.message
+    assert dict(rif_summary_rows([result]))["Errors:"] == 1
+
+
+def test_no_filter_means_no_equivalence(build) -> None:
+    attack = build()
+    attack.constraints = [BidirectionalEntailment("none")]
+    result = attack.attack(TEXT, 1)
+    assert result.perturbed_result.record.equivalence == {}
+    assert dict(rif_summary_rows([result]))["Mean equivalence S_eq of edited sides:"] == "none"
+
+
+def test_a_search_of_the_host_gets_its_row_in_the_table(build) -> None:
+    results = [
+        build(search=GreedyWordSwapWIR(wir_method="delete")).attack(text, 1)
+        for text in (TEXT, "The soup was good.", "He had a great meal.")
+    ]
+    rows = dict(rif_summary_rows(results))
+    assert rows["Pairs evaluated (one an example):"] == 2
+    assert rows["Skipped:"] == "1 (no sensitive token: 1)"
+    assert rows["Induced violations (of clean robust_fair):"].endswith("(1 of 2)")
+
+
+def test_sensitive_tokens_outside_the_swap_are_never_edited() -> None:
+    """Even when the attack does not carry the protection constraint."""
+    attack = Attack(
+        RobustBiased(KeywordWrapper(), pair_source=PairSource(Lexicon.load(), ["gender"])),
+        [],
+        WordSwapNeighboringCharacterSwap(),
+        DecoupledPairSearch(),
+    )
+    result = attack.attack("He is a Christian teacher and a good man.", 1)
+    edited = {edit["from"] for edit in result.perturbed_result.record.edits}
+    assert "Christian" not in edited
+    assert "Christian" in result.perturbed_result.attacked_text.text
+
+
+@pytest.mark.parametrize(("size", "expected"), [(32, 7), (5, 5), (64, 64)])
+def test_batch_size_of_the_host_and_of_the_settings(build, monkeypatch, size: int, expected: int) -> None:
+    monkeypatch.setenv("RIF_BATCH_SIZE", "7")
+    goal = build().goal_function
+    goal.batch_size = size  # the host's command line always sets it, to 32 by default
+    goal.init_attack_example(AttackedText(TEXT), 1)
+    assert goal.engine.batch_size == expected
+
+
+def test_a_setting_can_be_lifted_in_code(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RIF_MAX_EDITS", "3")
+    monkeypatch.setenv("RIF_RESULTS", str(tmp_path / "r.jsonl"))
+    assert DecoupledPairSearch().max_edits == 3
+    assert DecoupledPairSearch(max_edits=None).max_edits is None
+    assert RobustBiased(KeywordWrapper()).results == tmp_path / "r.jsonl"
+    assert RobustBiased(KeywordWrapper(), results=None).results is None
+    assert Settings.load().updated(max_edits=None).max_edits is None
+    with pytest.raises(UsageError, match="setting `min_equivalence`: expected a number above 0"):
+        Settings.load().updated(min_equivalence=None)
+
+
+def test_output_for_the_interactive_mode(build) -> None:
+    class OneColumn(KeywordWrapper):
+        def __call__(self, text_input_list):
+            return super().__call__(text_input_list)[:, 1]
+
+    goal = build(wrapper=OneColumn()).goal_function
+    assert goal.get_output(AttackedText(TEXT)) == 1
+    assert goal.get_output(pair_text("good", "she")) == "1|0"
+
+
+def test_checkpoints_hold_pairs(build, tmp_path: Path) -> None:
+    attack = build()
+    args = AttackArgs(
+        num_examples=2, checkpoint_interval=1, checkpoint_dir=str(tmp_path), silent=True, disable_stdout=True
+    )
+    Attacker(attack, Dataset([(TEXT, 1), ("The soup.", 1)]), args).attack_dataset()
+    files = sorted(tmp_path.iterdir())
+    assert files
+    loaded = AttackCheckpoint.load(str(files[-1]))
+    assert [
+        r.original_result.record is not None or r.perturbed_result.record is not None
+        for r in loaded.attack_log_manager.results
+    ] == [True] * len(loaded.attack_log_manager.results)
+
+
+def test_found_pairs_train_as_two_rows(build) -> None:
+    result = build().attack(TEXT, 1)
+    first, second = as_training_results([result])
+    assert [r.perturbed_result.attacked_text.text for r in (first, second)] == [
+        TEXT,
+        "She cooked a fine meal.",
+    ]
+    assert [r.perturbed_result.ground_truth_output for r in (first, second)] == [1, 1]
+    assert len(result.perturbed_result.attacked_text.column_labels) == 2
+    skipped = build().attack("The soup.", 1)
+    assert as_training_results([skipped]) == [skipped]
+
+
+def test_long_texts_stay_possible(build) -> None:
+    """50,000 characters: every part must be near linear, or this takes minutes and gigabytes."""
+    text = "He cooked a good meal for the town. " + "It was a long plain story about bread and rain. " * 1050
+    assert len(text) > 50_000
+
+    class Counting(KeywordWrapper):
+        def __call__(self, text_input_list):
+            # Occlusion asks for 20,000 such texts, so the victim of this test must not read words.
+            p = [0.2 + 0.7 * ("good" in text[:60]) - 0.3 * ("She" in text[:60]) for text in text_input_list]
+            return np.column_stack([1 - np.clip(p, 0, 1), np.clip(p, 0, 1)])
+
+    result = build(wrapper=Counting(), search=DecoupledPairSearch(max_positions=2)).attack(text, 1)
+    assert isinstance(result, SuccessfulAttackResult)
+    assert result.perturbed_result.attacked_text.tokenizer_input[1].startswith("She cooked a")
