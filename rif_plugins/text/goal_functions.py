@@ -116,7 +116,7 @@ class PairGoalFunction(ClassificationGoalFunction):
             self._batch_size = value
 
     def get_output(self, attacked_text: AttackedText) -> Any:
-        """The predicted label of a text, or ``"original|similar"`` of a pair (the host's interactive mode)."""
+        """The predicted label of a text, or ``"original|similar"`` of a pair, for the interactive mode."""
         if is_pair_text(attacked_text):
             first, second = self.engine.probabilities(list(side_strings(attacked_text))).argmax(axis=1)
             return f"{int(first)}|{int(second)}"

@@ -196,10 +196,11 @@ def _extend_summary() -> None:
 
 
 def _log_rif_summary(manager: Any) -> None:
-    from rif_plugins.text.summary import records_of, rif_summary_rows
+    from rif_plugins.text.summary import rif_summary_rows
 
     rows = rif_summary_rows(manager.results) if manager.results else None
-    _last_run["errors"] = sum(record.status == "error" for record in records_of(manager.results))
+    records = [getattr(getattr(r, "perturbed_result", None), "record", None) for r in manager.results]
+    _last_run["errors"] = sum(getattr(record, "status", "") == "error" for record in records)
     if not rows:
         return
     loggers = import_module("textattack.loggers")

@@ -158,7 +158,7 @@ class DecoupledPairSearch(SearchMethod):
     def _confirmed(
         goal: PairGoalFunction, pair: Pair, result: PairSearchResult[HostState]
     ) -> PairSearchResult[HostState]:
-        """The result, or the clean pair when the victim does not repeat its answer: nothing was shown then."""
+        """The result, or the clean pair when the victim does not repeat its answer."""
         if result.stop_reason != "success" or goal.is_confirmed(_texts(result)):
             return result
         return replace(
