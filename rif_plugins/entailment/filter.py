@@ -48,6 +48,8 @@ class EntailmentFilter:
         scope: What is compared.
         veto: ``"lexicon"`` refuses antonyms, siblings and cousins of WordNet in addition (see
             ``LexiconVeto``); an object with a method ``reason`` does its own; None: the scorer alone decides.
+            ``"auto"`` is ``"lexicon"`` for the embedded scorer, whose precision it raises without loss of
+            recall on the development half of Breaking NLI (see ``data/MODEL_CARD.md``), and None for others.
         batch_size: Pairs handed to the scorer at once.
 
     Attributes:
@@ -64,7 +66,7 @@ class EntailmentFilter:
         *,
         min_equivalence: float = 0.8,
         scope: Literal["sentence", "word"] = "sentence",
-        veto: Veto | Literal["lexicon"] | None = None,
+        veto: Veto | Literal["auto", "lexicon"] | None = "auto",
         batch_size: int = 64,
     ) -> None:
         """Check the settings."""
@@ -72,16 +74,20 @@ class EntailmentFilter:
             raise UsageError(f"min_equivalence must be in (0, 1], got {min_equivalence}: 0.8 is usual")
         if scope not in _SCOPES:
             raise UsageError(f"unknown scope {scope!r}: expected sentence or word")
-        if isinstance(veto, str) and veto != "lexicon":
+        if isinstance(veto, str) and veto not in ("auto", "lexicon"):
             raise UsageError(
-                f"unknown veto {veto!r}: expected 'lexicon', an object with a method reason, or None"
+                f"unknown veto {veto!r}: expected 'auto', 'lexicon', an object with a method reason, or None"
             )
         if batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, got {batch_size}")
         self.scorer = scorer
         self.min_equivalence = min_equivalence
         self.scope = scope
-        self.veto: Veto | None = LexiconVeto() if isinstance(veto, str) else veto
+        if isinstance(veto, str):
+            wanted = veto == "lexicon" or scorer.name == "embedded"
+            self.veto: Veto | None = LexiconVeto() if wanted else None
+        else:
+            self.veto = veto
         self.rows = 0
         self.cache_hits = 0
         self._batch_size = batch_size

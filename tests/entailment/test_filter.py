@@ -102,6 +102,14 @@ def test_the_lexicon_veto_overrules_the_scorer(table_scorer):
     assert fine.accepted
 
 
+@pytest.mark.parametrize(("name", "vetoed"), [("embedded", True), ("hf:large", False)])
+def test_the_embedded_scorer_gets_the_veto_by_default(table_scorer, name, vetoed):
+    scorer = table_scorer(dict.fromkeys([(ORIGINAL, OTHER), (OTHER, ORIGINAL)], 1.0))
+    scorer.name = name
+    assert EntailmentFilter(scorer).check(ORIGINAL, [OTHER])[0].accepted is not vetoed
+    assert EntailmentFilter(scorer, veto=None).check(ORIGINAL, [OTHER])[0].accepted
+
+
 def test_a_veto_of_ones_own(table_scorer):
     class NoFilms:
         def reason(self, original: str, edited: str) -> str | None:
@@ -161,7 +169,7 @@ def test_the_cheap_answer_is_the_full_one(scores, picks, limit, vetoed):
         ({"min_equivalence": 1.5}, r"got 1.5"),
         ({"min_equivalence": float("nan")}, r"got nan"),
         ({"scope": "paragraph"}, r"unknown scope 'paragraph': expected sentence or word"),
-        ({"veto": "wordnet"}, r"unknown veto 'wordnet': expected 'lexicon'"),
+        ({"veto": "wordnet"}, r"unknown veto 'wordnet': expected 'auto', 'lexicon'"),
         ({"batch_size": 0}, r"batch_size must be at least 1, got 0"),
     ],
 )
