@@ -34,7 +34,8 @@ class Settings:
         proposer: Where replacement words come from: ``wordnet`` or ``table:FILE``.
         entailment: The entailment scorer: ``embedded``, ``hf:NAME`` or ``none``.
         min_equivalence: Least bidirectional entailment of an admissible edit, 0 to 1.
-        veto: ``"lexicon"`` also refuses antonyms, siblings and one-way pairs of WordNet; ``"none"`` does not.
+        veto: ``"lexicon"`` also refuses antonyms, siblings and cousins of WordNet, ``"none"`` does not,
+            ``"auto"`` does with the embedded scorer.
         scope: Whether the edited sentence or the bare word is scored.
         positions: Whether both sides of a pair share the edited positions.
         max_positions: Most token positions tried on a text.
@@ -57,7 +58,7 @@ class Settings:
     proposer: str = "wordnet"
     entailment: str = "embedded"
     min_equivalence: float = 0.8
-    veto: Literal["lexicon", "none"] = "lexicon"
+    veto: Literal["auto", "lexicon", "none"] = "auto"
     scope: Literal["sentence", "word"] = "sentence"
     positions: Literal["shared", "independent", "coupled"] = "shared"
     max_positions: int = 20
@@ -229,7 +230,7 @@ _KINDS: dict[str, _Kind] = {
     "proposer": _Kind('"wordnet" or "table:FILE"', _text),
     "entailment": _Kind('"embedded", "hf:NAME" or "none"', _text),
     "min_equivalence": _Kind("a number above 0, up to 1", _fraction),
-    "veto": _one_of("lexicon", "none"),
+    "veto": _one_of("auto", "lexicon", "none"),
     "scope": _one_of("sentence", "word"),
     "positions": _one_of("shared", "independent", "coupled"),
     "max_positions": _Kind("a whole number from 1", _whole_number(1)),

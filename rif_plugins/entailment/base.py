@@ -12,6 +12,15 @@ LABELS = ("entailment", "neutral", "contradiction")
 ENTAILMENT = LABELS.index("entailment")
 
 
+# What a scorer answers about a pair whose difference its model cannot see.
+NEUTRAL = (0.0, 1.0, 0.0)
+
+
+def scalar(text: str) -> str:
+    """``text`` without lone surrogates, which no tokenizer can encode."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 @runtime_checkable
 class EntailmentScorer(Protocol):
     """Anything that gives the probabilities of a natural language inference model."""

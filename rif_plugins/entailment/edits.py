@@ -13,8 +13,10 @@ from itertools import pairwise
 SHORT_TEXT_WORDS = 40
 LONG_UNIT_WORDS = 80
 _WINDOW_WORDS = 30
+_CHARACTERS_A_WORD = 8
 _TOKEN = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|\n+")
+# The lookbehind tries a run of dots once, not once from each dot: quadratic on "....".
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*(?=\s)|\n+")
 _ABBREVIATION_NAMES = "mr mrs ms dr prof st jr sr vs etc e.g i.e u.s u.k no inc ltd"
 _ABBREVIATIONS = frozenset(_ABBREVIATION_NAMES.split())
 
@@ -184,4 +186,5 @@ def _is_article_change(source: str, target: str) -> bool:
 
 
 def _words(text: str) -> int:
-    return len(text.split())
+    # Words joined by slashes or hyphens, and scripts without spaces, are many tokens to a model.
+    return max(len(text.split()), len(text) // _CHARACTERS_A_WORD)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rif_plugins.entailment.base import LABELS
+from rif_plugins.entailment.base import LABELS, NEUTRAL, scalar
 from rif_plugins.errors import ScorerError
 from rif_plugins.optional import require
 
@@ -66,12 +66,17 @@ class EmbeddedScorer:
         return self._metadata().get("version", "unknown")
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """Probabilities (n, 3) of entailment, neutral, contradiction; empty and long texts are allowed."""
+        """Probabilities (n, 3) of entailment, neutral, contradiction; empty and long texts are allowed.
+
+        A pair whose difference the model cannot see counts as neutral: texts cut at ``max_tokens``, and
+        texts that differ in signs that it does not know, such as two emoji.
+        """
         result = np.zeros((len(pairs), len(LABELS)))
         if not pairs:
             return result
         session, tokenizer = self._loaded()
-        encodings = tokenizer.encode_batch([(_scalar(a), _scalar(b)) for a, b in pairs])
+        encodings = tokenizer.encode_batch([(scalar(a), scalar(b)) for a, b in pairs])
+        unknown = tokenizer.token_to_id("[UNK]")
         lengths = np.array([len(encoding.ids) for encoding in encodings])
         order = np.argsort(lengths, kind="stable")
         for start in range(0, len(order), self._batch_size):
@@ -79,6 +84,9 @@ class EmbeddedScorer:
             inputs = _padded([encodings[row] for row in rows])
             (logits,) = session.run(["logits"], inputs)
             result[rows] = _softmax(logits.astype(np.float64))
+        for row, ((a, b), encoding) in enumerate(zip(pairs, encodings, strict=True)):
+            if a != b and (encoding.overflowing or _differ_unseen(encoding, unknown)):
+                result[row] = NEUTRAL
         return result
 
     def _metadata(self) -> dict[str, str]:
@@ -109,9 +117,16 @@ class EmbeddedScorer:
         return {**self.__dict__, "_session": None, "_tokenizer": None}
 
 
-def _scalar(text: str) -> str:
-    """``text`` without lone surrogates, which the tokenizer cannot encode."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _differ_unseen(encoding: Any, unknown: int) -> bool:
+    """True when both texts have the same tokens, unknown ones among them."""
+    sides: list[list[int]] = [[], []]
+    for token, side, special in zip(
+        encoding.ids, encoding.type_ids, encoding.special_tokens_mask, strict=True
+    ):
+        # The unknown token is marked as special by some tokenizers, but it stands for a word.
+        if not special or token == unknown:
+            sides[side].append(token)
+    return unknown in sides[0] and sides[0] == sides[1]
 
 
 def _padded(encodings: Sequence[Any]) -> dict[str, NDArray[np.int64]]:

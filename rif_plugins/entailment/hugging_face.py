@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rif_plugins.entailment.base import LABELS
+from rif_plugins.entailment.base import LABELS, NEUTRAL, scalar
 from rif_plugins.errors import ScorerError
 from rif_plugins.optional import require
 
@@ -29,9 +29,9 @@ def label_columns(id2label: Mapping[int, str], name: str) -> tuple[int | None, .
         ScorerError: The labels say nothing (``LABEL_0``) or are not those of an inference model.
     """
     found = {_tidy(label): int(column) for column, label in id2label.items()}
-    if set(found) == set(LABELS):
+    if set(found) == set(LABELS) and len(id2label) == len(LABELS):
         return tuple(found[label] for label in LABELS)
-    if set(found) == set(_TWO_CLASS):
+    if set(found) == set(_TWO_CLASS) and len(id2label) == len(_TWO_CLASS):
         return found["entailment"], found["not_entailment"], None
     got = ", ".join(str(id2label[i]) for i in sorted(id2label))
     advice = (
@@ -82,12 +82,16 @@ class HuggingFaceScorer:
         return self._version
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """Probabilities (n, 3) of entailment, neutral, contradiction."""
+        """Probabilities (n, 3) of entailment, neutral, contradiction.
+
+        As with the embedded scorer, a pair whose difference the model cannot see counts as neutral.
+        """
         result = np.zeros((len(pairs), len(LABELS)))
         if not pairs:
             return result
         self._load()
         torch = require("torch", purpose=_PURPOSE)
+        pairs = [(scalar(a), scalar(b)) for a, b in pairs]
         lengths = [len(a) + len(b) for a, b in pairs]
         order = sorted(range(len(pairs)), key=lengths.__getitem__)
         with torch.inference_mode():
@@ -106,7 +110,18 @@ class HuggingFaceScorer:
                 for column, source in enumerate(self._columns):
                     if source is not None:
                         result[rows, column] = answer[:, source]
+        for row, (a, b) in enumerate(pairs):
+            if a != b and self._differ_unseen(a, b):
+                result[row] = NEUTRAL
         return result
+
+    def _differ_unseen(self, a: str, b: str) -> bool:
+        """True when the pair is cut, or both texts have the same tokens, unknown ones among them."""
+        first, second = (self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in (a, b))
+        extra = self._tokenizer.num_special_tokens_to_add(pair=True)
+        if len(first) + len(second) + extra > self._limit():
+            return True
+        return self._tokenizer.unk_token_id in first and first == second
 
     def _limit(self) -> int:
         return int(min(self._max_tokens, self._tokenizer.model_max_length))

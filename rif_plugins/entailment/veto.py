@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Protocol
 
 from rif_plugins.core.wordnet import Sense, WordNet
@@ -69,10 +70,40 @@ class LexiconVeto:
         for hunk in hunks(original, edited):
             source = _bare(original[hunk.start : hunk.end])
             target = _bare(edited[hunk.edited_start : hunk.edited_end])
-            relation = self.relation(source, target)
-            if relation is not None:
-                return f"{relation} ({source}, {target})"
+            for a, b in self._replacements(source, target):
+                relation = self.relation(a, b)
+                if relation is not None:
+                    return f"{relation} ({a}, {b})"
         return None
+
+    def _replacements(self, source: str, target: str) -> list[tuple[str, str]]:
+        """The word pairs to look up in one change.
+
+        Neighbouring edits of different length come as one change (*good movie*, *bad motion picture*).
+        What has an equal on the other side is set aside, and every word left meets every word left.
+        """
+        if len(source.split()) <= 1 or len(target.split()) <= 1:
+            return [(source, target)]
+        left, right = source.split(), target.split()
+        for size_left, size_right in product(range(_LONGEST_LEMMA_WORDS, 0, -1), repeat=2):
+            for i, j in product(range(len(left) - size_left + 1), range(len(right) - size_right + 1)):
+                a, b = " ".join(left[i : i + size_left]), " ".join(right[j : j + size_right])
+                if self._is_same(a, b):
+                    del left[i : i + size_left], right[j : j + size_right]
+                    break
+        return list(product(left, right))
+
+    def _is_same(self, source: str, target: str) -> bool:
+        return any(
+            self._lexicon().relation(a, b) in ("same", "synonym")
+            for a in self._lexicon().base_forms(source) or (source,)
+            for b in self._lexicon().base_forms(target) or (target,)
+        )
+
+    def _lexicon(self) -> WordNet:
+        if self._wordnet is None:
+            self._wordnet = WordNet.load()
+        return self._wordnet
 
     def relation(self, source: str, target: str) -> str | None:
         """The refused relation of two words or short phrases, None when the change passes."""
@@ -87,9 +118,7 @@ class LexiconVeto:
             return None
         if max(len(source.split()), len(target.split())) > _LONGEST_LEMMA_WORDS:
             return None
-        if self._wordnet is None:
-            self._wordnet = WordNet.load()
-        wordnet = self._wordnet
+        wordnet = self._lexicon()
         found = set()
         for a in wordnet.base_forms(source) or (source,):
             for b in wordnet.base_forms(target) or (target,):

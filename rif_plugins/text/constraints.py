@@ -27,7 +27,8 @@ class BidirectionalEntailment(Constraint):
         scorer: A scorer, or its specification: ``"embedded"``, ``"hf:NAME"``; None reads the settings.
         min_equivalence: Least ``S_eq`` of an admissible edit.
         scope: ``"sentence"`` (default) or ``"word"``.
-        veto: ``"lexicon"``: also refuse antonyms, siblings and one-way pairs of WordNet; ``"none"``: do not.
+        veto: ``"lexicon"``: also refuse antonyms, siblings and cousins of WordNet; ``"none"``: do not;
+            ``"auto"``: with the embedded scorer.
         compare_against_original: Always True: drift over several edits must not go unseen.
     """
 
@@ -36,7 +37,7 @@ class BidirectionalEntailment(Constraint):
         scorer: EntailmentScorer | str | None = None,
         min_equivalence: float | None = None,
         scope: Literal["sentence", "word"] | None = None,
-        veto: Literal["lexicon", "none"] | None = None,
+        veto: Literal["auto", "lexicon", "none"] | None = None,
         compare_against_original: bool = True,
     ) -> None:
         if not compare_against_original:
@@ -60,7 +61,7 @@ class BidirectionalEntailment(Constraint):
                 scorer,
                 min_equivalence=self.min_equivalence,
                 scope=self.scope,
-                veto="lexicon" if self.veto == "lexicon" else None,
+                veto=None if self.veto == "none" else self.veto,
             )
         )
 

@@ -138,3 +138,9 @@ def test_an_insertion_at_a_sentence_start_stays_in_its_sentence():
     ((a, b),) = units(original, edited, "sentence")
     assert a.startswith("Sentence number 3")
     assert b.startswith("Now sentence number 3")
+
+
+def test_a_run_of_dots_is_read_once():
+    """Quadratic time here would hang a run on one hostile text; this one is read in milliseconds."""
+    text = "." * 200_000 + "x"
+    assert sentence_spans(text) == [(0, len(text))]

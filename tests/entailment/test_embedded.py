@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rif_plugins.entailment import EmbeddedScorer, equivalence, probe
+from rif_plugins.entailment import EmbeddedScorer, EntailmentFilter, equivalence, probe
 from rif_plugins.errors import ScorerError
 
 NOUNS = ["dog", "teacher", "film", "kitchen", "car", "river", "doctor", "piano"]
@@ -155,3 +155,17 @@ def test_threads_do_not_change_the_answer(embedded):
     np.testing.assert_allclose(
         EmbeddedScorer(threads=1).probabilities(pairs), embedded.probabilities(pairs), atol=1e-5, rtol=0
     )
+
+
+UNSEEN = [
+    ("a great \U0001f600 film", "a great \U0001f621 film"),
+    ("This film is " + "/".join(["good"] * 400), "This film is " + "/".join(["good"] * 399 + ["awful"])),
+    ("这" * 600 + "好", "这" * 600 + "坏"),
+]
+
+
+@pytest.mark.parametrize("pair", UNSEEN, ids=["signs it does not know", "cut", "cut without spaces"])
+def test_a_difference_that_the_model_cannot_see_is_no_entailment(embedded, pair):
+    a, b = pair
+    assert embedded.probabilities([(a, b), (b, a)])[:, 0].tolist() == [0.0, 0.0]
+    assert not EntailmentFilter(embedded).check(a, [b])[0].accepted

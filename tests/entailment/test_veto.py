@@ -83,3 +83,15 @@ def test_an_unknown_relation_is_refused():
 
 def test_a_veto_pickles(veto):
     assert pickle.loads(pickle.dumps(veto)).relation("good", "bad") == "antonym"
+
+
+@pytest.mark.parametrize(
+    ("edited", "refused"),
+    [
+        ("a bad motion picture .", "antonym (good, bad)"),
+        ("a bad movie .", "antonym (good, bad)"),
+        ("a good motion picture .", None),
+    ],
+)
+def test_neighbouring_edits_of_another_length_do_not_hide_an_antonym(edited, refused):
+    assert LexiconVeto().reason("a good movie .", edited) == refused
