@@ -45,13 +45,29 @@ def test_short_descriptions_come_first_and_any_prefix_holds_both_labels() -> Non
     is_profile = [example.domain == "profile" for example in EXAMPLES]
     assert is_profile == sorted(is_profile, reverse=True)
     for n in range(10, len(EXAMPLES) + 1):
-        assert 0.1 <= sum(example.label for example in EXAMPLES[:n]) / n <= 0.3
+        assert 0.08 <= sum(example.label for example in EXAMPLES[:n]) / n <= 0.3
 
 
 def test_the_embedded_victim_is_mostly_but_not_always_right() -> None:
     predicted = EmbeddedVictim()([example.text for example in EXAMPLES]).argmax(axis=1)
     wrong = sum(int(p) != example.label for p, example in zip(predicted, EXAMPLES, strict=True))
     assert wrong == 24  # the labels follow the sentences, not the victim
+
+
+def test_the_page_beside_the_data_tells_the_figures() -> None:
+    page = " ".join(DATA_FILE.with_name("README.md").read_text(encoding="utf-8").split())
+    right = EmbeddedVictim()([e.text for e in EXAMPLES]).argmax(axis=1) == [e.label for e in EXAMPLES]
+
+    def share(keep) -> str:
+        chosen = [ok for ok, example in zip(right, EXAMPLES, strict=True) if keep(example)]
+        return f"{100 * sum(chosen) / len(chosen):.1f} %"
+
+    assert f"{len(EXAMPLES)} English sentences" in page
+    assert (
+        f"right on {share(lambda e: True)} (neutral {share(lambda e: e.label == 0)}, "
+        f"offensive {share(lambda e: e.label == 1)}; `profile` {share(lambda e: e.domain == 'profile')}, "
+        f"all others {share(lambda e: e.domain != 'profile')})"
+    ) in page
 
 
 def test_licence_stands_beside_the_data() -> None:
