@@ -17,10 +17,11 @@ OUT ?= out
 .PHONY: all install demo test test-slow test-install lint format bench bench-import bench-entailment bench-similar train-entailment clean
 all: lint test
 
-# torch first: it is the largest download, and the one whose build people choose themselves.
+# torch first: it is the largest download, and the one whose build people choose themselves. Its version is
+# that of constraints.txt, or the newest for Python 3.10.
 $(STAMP): pyproject.toml setup.cfg setup.py constraints.txt rif_plugins_autoload.pth
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) $(CONSTRAINTS) torch==2.13.0
+	$(PIP) $(CONSTRAINTS) torch
 	$(PIP) $(CONSTRAINTS) -e '.[dev]'
 	touch $@
 

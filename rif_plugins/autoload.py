@@ -20,6 +20,7 @@ TYPE_CHECKING = False  # importing `typing` would cost more than everything belo
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
+    from pathlib import Path
     from types import ModuleType
     from typing import Any
 
@@ -158,14 +159,14 @@ def private_copy(folder: str) -> str:
     source = Path(folder)
     files = sorted(path for path in source.rglob("*") if path.is_file())
     check = zlib.crc32(b"".join(str(f.relative_to(source)).encode() + f.read_bytes() for f in files))
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rif-plugins"
-    copy = home / f"nltk_data-{check:08x}"
-    if copy.is_dir() and is_private(str(copy)):
-        return str(copy)
     try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rif-plugins"
+        copy = home / f"nltk_data-{check:08x}"
+        if is_usable(copy):
+            return str(copy)
         home.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(dir=home))
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: the account has no home folder
         import atexit
 
         fresh = copy = Path(tempfile.mkdtemp(prefix="rif-plugins-"))
@@ -177,10 +178,23 @@ def private_copy(folder: str) -> str:
     for path in fresh.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     if fresh != copy:
-        if copy.exists():
-            shutil.rmtree(copy)
-        fresh.rename(copy)
+        try:
+            if copy.exists() and not is_usable(copy):
+                shutil.rmtree(copy)
+            fresh.rename(copy)
+        except OSError:  # another process was faster: its copy is as good
+            shutil.rmtree(fresh, ignore_errors=True)
+            if not is_usable(copy):
+                raise
     return str(copy)
+
+
+def is_usable(copy: Path) -> bool:
+    """True for a copy that exists and that only this user can write to."""
+    try:
+        return copy.is_dir() and is_private(str(copy))
+    except OSError:  # another process is replacing it
+        return False
 
 
 def report(message: str) -> None:

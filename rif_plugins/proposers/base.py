@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from rif_plugins.core.articles import article_fits
+from rif_plugins.core.letter_case import case_pattern
 from rif_plugins.errors import UsageError
-from rif_plugins.proposers.article import article_fits
 from rif_plugins.proposers.guard import Guard
-from rif_plugins.proposers.letter_case import case_pattern
 
 DEFAULT_MAX_CANDIDATES = 12
 

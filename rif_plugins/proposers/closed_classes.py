@@ -38,6 +38,18 @@ FOCUS_WORDS = _words(
     "least much many few own same well both enough almost"
 )
 OTHER_AUXILIARIES = _words("doing done ought need dare let used")
+GRADED_WORDS = _words("better best worse worst well ill")
+"""Irregular grades: *better* is *good* or *well*, and the rest of the sentence decides which."""
+FORMULAS = _words(
+    "please thanks thank hello hi hey yes yeah yep ok okay maybe perhaps oh ah wow sorry bye goodbye bit lot "
+    "lots"
+)
+"""Words of address and answer, and the nouns of *a bit*, *a lot*: no synonym stands there."""
+CONTRACTIONS_OF_BE = _words(
+    "it's that's there's he's she's what's who's here's where's how's when's why's this's everything's "
+    "i'm you're we're they're"
+)
+LET_US = "let's"
 FUNCTION_WORDS = (
     DETERMINERS
     | POSSESSIVES
@@ -51,6 +63,8 @@ FUNCTION_WORDS = (
     | DEGREE_WORDS
     | FOCUS_WORDS
     | OTHER_AUXILIARIES
+    | GRADED_WORDS
+    | FORMULAS
 )
 
 NEGATIONS = _words(
@@ -64,7 +78,8 @@ NEGATIVE_PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis")
 _CARDINALS = _words(
     "zero nought one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety "
-    "hundred thousand million billion trillion dozen"
+    "hundred thousand million billion trillion dozen pair couple duo trio quartet quintet sextet twosome "
+    "threesome foursome deuce single"
 )
 _ORDINALS = _words(
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
@@ -77,6 +92,8 @@ NUMBER_WORDS = (
     | {word + "s" for word in _CARDINALS | _ORDINALS}
     | _words("twenties thirties forties fifties sixties seventies eighties nineties")
     | _words(
-        "once twice thrice half halves quarter quarters double triple quadruple firstly secondly thirdly"
+        "once twice thrice half halves quarter quarters double triple quadruple firstly secondly thirdly "
+        "doubled doubling doubles tripled tripling triples halve halved halving halves twain dual naught nil "
+        "twelvemonth fortnight umpteen"
     )
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import math
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rif_plugins.core.letter_case import case_pattern, fit_case
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.proposers.base import (
     DEFAULT_MAX_CANDIDATES,
@@ -17,11 +19,11 @@ from rif_plugins.proposers.base import (
     Candidate,
     TokenContext,
 )
-from rif_plugins.proposers.letter_case import case_pattern, fit_case
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
 _NUMBERS = ("forward", "backward", "score")
+_MAX_CHARACTERS = 200  # a token or a phrase; a whole paragraph here is a column mixed up
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,9 @@ def read_table(path: Path) -> Iterator[TableRow]:
 
 class TableProposer(BaseProposer):
     """Candidates from a file, in the order of its rows, written in the letter case of the token.
+
+    All rows are held in memory, about half a kilobyte each: a table of a million rows needs some 500 MB, so
+    make one table for each data set, not one for a language.
 
     Args:
         path: The table; see :func:`read_table`.
@@ -170,10 +175,26 @@ def _row(path: Path, line: int, record: Mapping[str, Any]) -> TableRow:
         if not isinstance(value, str) or (is_required and not value.strip()):
             raise DataError(f"candidate table {path} line {line}: {name} must be a text, got {value!r}")
         texts[name] = value.strip()
+        if is_required:
+            _check_text(path, line, name, texts[name])
     numbers = {name: _number(path, line, name, record.get(name)) for name in _NUMBERS}
     return TableRow(
         texts["token"], texts["candidate"], texts["context_hash"], texts["source"] or "table", **numbers
     )
+
+
+def _check_text(path: Path, line: int, name: str, value: str) -> None:
+    if len(value) > _MAX_CHARACTERS:
+        raise DataError(
+            f"candidate table {path} line {line}: {name} may have {_MAX_CHARACTERS} characters, "
+            f"got {len(value)}: put one word or a short phrase there"
+        )
+    control = next((letter for letter in value if unicodedata.category(letter) == "Cc"), None)
+    if control is not None:
+        raise DataError(
+            f"candidate table {path} line {line}: {name} holds the control character U+{ord(control):04X}; "
+            f"expected plain text: take it out"
+        )
 
 
 def _number(path: Path, line: int, name: str, value: object) -> float | None:

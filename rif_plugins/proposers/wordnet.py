@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from rif_plugins.core.letter_case import case_pattern, fit_case
 from rif_plugins.core.wordnet import Sense, WordNet
 from rif_plugins.errors import UsageError
 from rif_plugins.proposers.base import (
@@ -15,7 +16,6 @@ from rif_plugins.proposers.base import (
 )
 from rif_plugins.proposers.closed_classes import FUNCTION_WORDS
 from rif_plugins.proposers.inflection import inflect
-from rif_plugins.proposers.letter_case import case_pattern, fit_case
 from rif_plugins.proposers.readings import Reading, readings
 
 EXCLUDED_REGISTERS = frozenset(

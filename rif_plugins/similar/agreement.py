@@ -5,36 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rif_plugins.similar.word_view import APOSTROPHES, WORD
+from rif_plugins.core.articles import indefinite_article
+from rif_plugins.core.letter_case import case_pattern, fit_case
+from rif_plugins.similar.word_view import APOSTROPHES
 
 _ARTICLE = re.compile(r"(?<![\w\-])(an?)(?=\s+[\"'\u201c\u2018(\[]?\Z)", re.IGNORECASE)
 _POSSESSIVE = re.compile(rf"(\s?)([{APOSTROPHES}])(s\b)?", re.IGNORECASE)
 _OPENING = re.compile(rf"(?<!\w)[{APOSTROPHES}\u2018]\w")
-_CONSONANT_SOUND = re.compile(
-    r"(?:uni(?![nm])|u[ksrt][aeiou]|ub[iy]|ukr|eu|ewe|one(?![a-z])|once|ouija)", re.IGNORECASE
-)
-_SILENT_H = re.compile(r"(?:heir|hour|honest|hono[u]?r)", re.IGNORECASE)
-_SPELLED_LIKE_AN = frozenset("AEFHILMNORSX")
 _LOOK_BACK = 8
-
-
-def indefinite_article(term: str) -> str:
-    """``"a"`` or ``"an"``, by the sound of the first word.
-
-    Args:
-        term: The word that follows, in its normal spelling: capitals only for names and letter words.
-    """
-    found = WORD.search(term)
-    word = found.group() if found else ""
-    if word[:1].isdigit():
-        return "an" if re.match(r"8|1[18](?!\d)", word) else "a"
-    if len(word) > 1 and word.isupper() and word.isalpha():
-        return "an" if word[0] in _SPELLED_LIKE_AN else "a"
-    if _SILENT_H.match(word):
-        return "an"
-    if _CONSONANT_SOUND.match(word):
-        return "a"
-    return "an" if word[:1].lower() in set("aeiouáéíóúàèìòùâêîôûäëïöü") and word else "a"
 
 
 def find_article(text: str, start: int) -> tuple[int, int] | None:
@@ -89,7 +67,9 @@ def fit_possessive(mark: PossessiveMark, source: str, target: str, *, is_plural:
     return None
 
 
-def fit_case(source: str, spelling: str, target: str, *, text_is_lower: bool, is_sentence_start: bool) -> str:
+def fit_term_case(
+    source: str, spelling: str, target: str, *, text_is_lower: bool, is_sentence_start: bool
+) -> str:
     """``target`` in the letter case of ``source``.
 
     Args:
@@ -101,15 +81,15 @@ def fit_case(source: str, spelling: str, target: str, *, text_is_lower: bool, is
     """
     if text_is_lower:
         return target.lower()
-    letters = [c for c in source if c.isalpha()]
-    if len(letters) > 1 and source.isupper() and not spelling.isupper():
-        return target.upper()
-    if source.islower():
+    pattern = case_pattern(source)
+    if pattern == "upper" and not spelling.isupper():
+        return fit_case("upper", target)
+    if pattern == "lower":
         return target if spelling[:1].islower() or spelling.islower() else target.lower()
     if source[:1].isupper():
         words_are_capital = len(source.split()) > 1 and all(w[:1].isupper() for w in source.split())
         if words_are_capital and spelling.islower():
-            return " ".join(w[:1].upper() + w[1:] for w in target.split())
+            return " ".join(fit_case("capital", word) for word in target.split())
         if spelling[:1].islower() or is_sentence_start:
-            return target[:1].upper() + target[1:]
+            return fit_case("capital", target)
     return target

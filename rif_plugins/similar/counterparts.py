@@ -16,7 +16,13 @@ import numpy as np
 
 from rif_plugins.core.pairs import Pair, Swap
 from rif_plugins.errors import UsageError
-from rif_plugins.similar.agreement import find_article, find_possessive, fit_article, fit_case, fit_possessive
+from rif_plugins.similar.agreement import (
+    find_article,
+    find_possessive,
+    fit_article,
+    fit_possessive,
+    fit_term_case,
+)
 from rif_plugins.similar.lexicon import Lexicon
 from rif_plugins.similar.masking import mask_spans
 from rif_plugins.similar.spans import SensitiveSpan, find_spans
@@ -136,7 +142,7 @@ def _changes_at(view: WordView, span: SensitiveSpan, target: str) -> list[tuple[
     """Replacements for one term: a preceding article, the term, a possessive mark behind it."""
     text, source = view.text, view.text[span.start : span.end]
     index = view.index_at(span.start)
-    written = fit_case(
+    written = fit_term_case(
         source,
         span.term,
         target,

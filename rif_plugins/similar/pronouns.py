@@ -124,6 +124,8 @@ def _is_object_by_verb(view: WordView, index: int) -> bool:
         return following not in word_class("let-own")
     if previous in word_class("name-verb") and view.is_capital(index + 1) and not view.is_lower_case:
         return True
+    if previous in word_class("elect"):
+        return _ends_clause(view, index + 1)
     if previous in word_class("help"):
         owned = word_class("help-own") | word_class("let-own") | word_class("person")
         return following not in owned

@@ -81,6 +81,18 @@ class TfidfLinearModel:
                 "TF-IDF model: expected at least one linear model, max_ngram >= 1 and two label names, got "
                 f"{k}, {self.max_ngram} and {len(self.label_names)}: export the model again"
             )
+        try:
+            groups = self._pattern.groups
+        except (re.error, OverflowError, RecursionError) as error:
+            raise VictimError(
+                f"TF-IDF model: token_pattern {self.token_pattern[:80]!r} is no regular expression "
+                f"({error}): export the model again"
+            ) from error
+        if groups > 1:
+            raise VictimError(
+                f"TF-IDF model: token_pattern {self.token_pattern[:80]!r} has {groups} groups, "
+                "expected one at most: export the model again"
+            )
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Class probabilities, shape (n, 2); a row does not depend on the other texts.

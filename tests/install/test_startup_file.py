@@ -256,6 +256,54 @@ def test_without_a_cache_folder_the_copy_is_temporary(
     assert autoload.is_private(str(copy))
 
 
+@needs_modes
+def test_an_account_without_a_home_gets_a_temporary_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_home(*_: object) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    copy = Path(autoload.private_copy(str(private_folder(tmp_path / "data"))))
+    assert (copy / "corpora" / "words").read_text() == "the\n"
+    assert autoload.is_private(str(copy))
+
+
+@needs_modes
+@pytest.mark.parametrize("when", ["before the check", "after the check"])
+def test_the_copy_of_a_faster_process_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Another process finishes the same copy while this one writes its own."""
+    folder = private_folder(tmp_path / "data")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    copy = Path(autoload.private_copy(str(folder)))
+    stamp = (copy / "corpora" / "words").stat().st_ino
+    answers = {"before the check": [False], "after the check": [False, False]}[when]
+    check = autoload.is_usable
+    monkeypatch.setattr(autoload, "is_usable", lambda path: answers.pop() if answers else check(path))
+    if when == "after the check":  # the folder is there only when it is to be put in place
+        monkeypatch.setattr(shutil, "rmtree", lambda path, **_: None)
+    assert autoload.private_copy(str(folder)) == str(copy)
+    assert (copy / "corpora" / "words").stat().st_ino == stamp
+    if when == "before the check":
+        assert [path.name for path in copy.parent.iterdir()] == [copy.name]
+
+
+@needs_modes
+def test_a_copy_that_cannot_be_put_in_place_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> Path:
+        raise OSError("Directory not empty")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(OSError, match="Directory not empty"):
+        autoload.private_copy(str(private_folder(tmp_path / "data")))
+
+
 def test_the_embedded_stopwords_are_lower_case_words() -> None:
     folder = Path(autoload.NLTK_DATA) / "corpora" / "stopwords"
     words = (folder / "english").read_text(encoding="utf-8").splitlines()

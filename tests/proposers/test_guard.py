@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rif_plugins.proposers.guard import Guard, has_negative_prefix_only, is_negation, is_number
+from rif_plugins.proposers.person_words import person_ending
 
 
 def is_sensitive(word: str) -> bool:
@@ -55,7 +56,15 @@ def test_other_words_are_no_numbers(word: str) -> None:
     ("token", "candidate", "allowed"),
     [
         ("doctor", "physician", True),
-        ("doctor", "medical man", True),
+        ("doctor", "medical man", False),
+        ("medical man", "hit man", True),
+        ("seaman", "sailor", False),
+        ("seaman", "crewman", True),
+        ("seaman", "cleaning lady", False),
+        ("person", "human", True),
+        ("sickness", "malady", True),
+        ("lame", "feeble", True),
+        ("feeble", "lame", False),
         ("president", "chairwoman", False),
         ("woman", "person", False),
         ("woman's", "person's", False),
@@ -78,8 +87,123 @@ def test_allows(token: str, candidate: str, allowed: bool) -> None:
     assert Guard(is_sensitive).allows(token, candidate) is allowed
 
 
-def test_without_a_predicate_only_negations_and_numbers_are_guarded() -> None:
-    assert Guard().allows("president", "chairwoman")
+def is_lexicon_term(word: str) -> bool:
+    return word.lower() in {
+        "black",
+        "white",
+        "gay",
+        "straight",
+        "deaf",
+        "blind",
+        "woman",
+        "her",
+        "his",
+        "she",
+    }
+
+
+@pytest.mark.parametrize(
+    "word", ["blacker", "whitest", "gayer", "straighter", "deafer", "blinder", "blinded"]
+)
+def test_inflected_forms_of_sensitive_words_are_sensitive(word: str) -> None:
+    guard = Guard(is_lexicon_term)
+    assert guard.is_guarded(word) and guard.is_guarded(f"the {word.upper()}'s end")
+    assert not Guard().is_guarded(word)
+
+
+@pytest.mark.parametrize(
+    "word", ["shed", "hiss", "missing", "barely-there", "folder", "manner", "blackboard"]
+)
+def test_words_that_only_look_inflected_are_not(word: str) -> None:
+    guard = Guard(lambda form: is_lexicon_term(form) or form in {"miss", "man", "lad"})
+    assert guard.is_guarded(word) is (word == "barely-there")  # because of "barely"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "elder",
+        "granny",
+        "mistress",
+        "spinster",
+        "Jewess",
+        "European",
+        "African",
+        "child",
+        "children",
+        "baby",
+        "babies",
+        "teen",
+        "teens",
+        "senior",
+        "seniors",
+        "homos",
+        "fags",
+        "faggot",
+        "dyke",
+        "queerer",
+        "retards",
+        "negroes",
+        "coloured",
+        "gypsies",
+        "heathens",
+        "chaps",
+        "bloke",
+        "gents",
+        "fella",
+        "feller",
+        "dame",
+        "wenches",
+    ],
+)
+def test_words_about_people_are_neither_edited_nor_written(word: str) -> None:
+    assert Guard().is_guarded(word)
+    assert not Guard().allows("thing", word) and not Guard().allows(word, "thing")
+
+
+@pytest.mark.parametrize(
+    "word", ["cretins", "imbecile", "moron", "gimpy", "lame", "husbandman", "crewmen", "fellows", "fairy"]
+)
+def test_insults_are_never_written(word: str) -> None:
+    assert not Guard().allows("thing", f"old {word}") and not Guard().allows("thing", word.upper())
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "twelvemonth",
+        "deuce",
+        "couple",
+        "pairs",
+        "twofold",
+        "tenfold",
+        "ten-fold",
+        "single",
+        "twain",
+        "trio",
+        "halved",
+        "doubling",
+    ],
+)
+def test_words_that_count_are_numbers(word: str) -> None:
+    assert is_number(word)
+
+
+@pytest.mark.parametrize("word", ["fold", "manifold", "unfold", "repair", "coupled", "score"])
+def test_words_that_hold_such_a_word_are_no_numbers(word: str) -> None:
+    assert not is_number(word)
+
+
+@pytest.mark.parametrize(
+    "phrase", ["human", "Germans", "specimen", "document", "many", "sailor", "", "mention"]
+)
+def test_endings_that_name_no_gender(phrase: str) -> None:
+    assert person_ending(phrase) == ""
+
+
+def test_without_a_predicate_the_fixed_lists_are_guarded() -> None:
+    assert Guard().allows("father", "parent")
+    assert not Guard().allows("president", "chairwoman")
     assert not Guard().allows("president", "no president")
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from rif_plugins.core.letter_case import case_pattern, fit_case
 from rif_plugins.proposers.inflection import inflect, lemmas, tags
-from rif_plugins.proposers.letter_case import case_pattern, fit_case
 from rif_plugins.proposers.readings import readings
 
 
@@ -69,6 +69,26 @@ def test_tags(word: str, lemma: str, pos: str, expected: tuple[str, ...]) -> Non
         ("a", "hot", "dog", set()),
         ("they", "looked", "into", set()),
         ("", "blorptastic", "", set()),
+        ("was", "running", "home", {"v"}),
+        ("is", "running", "home", {"v"}),
+        ("it's", "raining", "", {"v"}),
+        ("was", "crying", "", {"v"}),
+        ("were", "working", "late", {"v"}),
+        ("was", "boring", "", {"a"}),
+        ("was", "interesting", "", {"a"}),
+        ("was", "gripping", "", {"a"}),
+        ("is", "loving", "", {"a"}),
+        ("was", "surprising", "", {"a"}),
+        ("was", "engaging", "", {"a"}),
+        ("let's", "help", "", {"v"}),
+        ("let’s", "help", "", {"v"}),
+        ("doctor's", "help", "", {"n"}),
+        ("the", "key", "", {"n"}),
+        ("a", "novel", "", {"n"}),
+        ("the", "wrong", "", {"a"}),
+        ("the", "novel", "idea", {"n", "a"}),
+        ("an", "awful", "film", {"a"}),
+        ("a", "pretty", "house", {"a"}),
     ],
 )
 def test_the_neighbours_decide_the_part_of_speech(

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from rif_plugins.similar.agreement import find_article, fit_article, fit_case, indefinite_article
+from rif_plugins.core.articles import indefinite_article
+from rif_plugins.similar.agreement import find_article, fit_article, fit_term_case
 
 
 @pytest.mark.parametrize(
@@ -95,4 +96,4 @@ def test_article_keeps_its_case(article: str, target: str, is_upper: bool, expec
 def test_letter_case_is_kept(
     source: str, spelling: str, target: str, lower: bool, first: bool, expected: str
 ) -> None:
-    assert fit_case(source, spelling, target, text_is_lower=lower, is_sentence_start=first) == expected
+    assert fit_term_case(source, spelling, target, text_is_lower=lower, is_sentence_start=first) == expected

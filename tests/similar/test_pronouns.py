@@ -37,7 +37,10 @@ def swap(text: str) -> str:
         ("She makes her debut the same day.", "He makes his debut the same day."),
         ("her singing is good", "his singing is good"),
         ("She gave her all.", "He gave his all."),
+        ("We met her president.", "We met his president."),
         # object
+        ("They elected her president.", "They elected him president."),
+        ("We crowned her queen of the day.", "We crowned him king of the day."),
         ("I saw her.", "I saw him."),
         ("I saw her", "I saw him"),
         ("I told her that it works.", "I told him that it works."),
@@ -124,6 +127,11 @@ def test_joined_pronouns_are_mirrored_both_ways(one: str, other: str) -> None:
 def test_contractions(one: str, other: str) -> None:
     assert swap(one) == other
     assert swap(other) == one
+
+
+@pytest.mark.parametrize("apostrophe", ["'", "\u2019"])
+def test_hers_with_an_apostrophe_is_hers(apostrophe: str) -> None:
+    assert swap(f"The book is her{apostrophe}s.") == "The book is his."
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,13 @@ def test_longest_term_wins_within_an_attribute_and_attributes_may_overlap() -> N
         "MISS THE TRAIN",
         "a bachelor's degree",
         "drag queen",
+        "a gay old time",
+        "Uncle Sam wants you",
+        "a real lady-killer",
+        "the lady's-maid",
+        "the lady\u2019s maid",
+        "a lady-in-waiting",
+        "ladies-in-waiting",
     ],
 )
 def test_words_that_are_not_about_a_person_are_left_alone(text: str) -> None:

@@ -111,6 +111,10 @@ def test_pickles() -> None:
         ({"slopes": np.array([1.0, np.nan])}, "slopes holds NaN"),
         ({"max_ngram": 0}, "max_ngram >= 1"),
         ({"label_names": ("a", "b", "c")}, "two label names"),
+        ({"token_pattern": "(a"}, r"token_pattern '\(a' is no regular expression .*export the model again"),
+        ({"token_pattern": "a{99999999999999999999}"}, "is no regular expression"),
+        ({"token_pattern": "(" * 5000 + ")" * 5000}, "is no regular expression"),
+        ({"token_pattern": r"(\w)(\w)"}, "has 2 groups, expected one at most"),
     ],
 )
 def test_refuses_arrays_that_do_not_fit(changes: dict[str, object], message: str) -> None:
@@ -136,6 +140,16 @@ def test_other_files_are_refused(tmp_path) -> None:
     for path in (text, arrays, newer, tmp_path):
         with pytest.raises(VictimError, match=r"not a TF-IDF model of .*TfidfLinearModel\.save"):
             TfidfLinearModel.load(path)
+
+
+def test_a_file_with_a_broken_pattern_is_refused_when_it_is_read(tmp_path) -> None:
+    path = tmp_path / "model.npz"
+    tiny().save(path)
+    content = dict(np.load(path))
+    metadata = content["metadata"].tobytes().replace(rb"\\b", rb"[\\b")
+    np.savez(path, **(content | {"metadata": np.frombuffer(metadata, dtype=np.uint8)}))
+    with pytest.raises(VictimError, match=r"token_pattern .* is no regular expression"):
+        TfidfLinearModel.load(path)
 
 
 def test_pickled_arrays_are_not_read(tmp_path) -> None:

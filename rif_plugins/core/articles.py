@@ -1,16 +1,22 @@
-"""Whether a word may stand after *a* or after *an*: by sound, not by letter."""
+"""*A* or *an* before a word: by sound, not by letter.
+
+Decisions where dictionaries leave a choice: *yttrium* and *Yves* begin with a vowel sound (*an yttrium
+lamp*); *herb*, *historic* and *homage* take either; capitals are read letter by letter when there are up to
+three or no vowel is among them (*an MP*, *an NBA*, *a US*), else as a word (*a NASA*, *an AIDS*).
+"""
 
 from __future__ import annotations
 
 import re
 
 _SILENT_H = re.compile(r"(hour|honest|honou?r|heir)")
-_EITHER_H = re.compile(r"(herb|histori|hotel)")
+_EITHER_H = re.compile(r"(herb(?!iv|ic)|histori|hotel|homage)")
 # The long "you" and "wa" sounds that are written with a vowel.
 _CONSONANT_SOUND = re.compile(
-    r"(eu|ewe|once|one(?![a-z])|oneness|ouija|u[rv][aeiou]|us[aeiu]|u[kt](?!t)[aeiou]|ubi|ufo"
-    r"|unanim(?!a)|unesco|uni(?!n|m(?!od)|d(?!ir|im)|ll|rr|ro|ss))"
+    r"(eu|ewe|once|one(?![a-z])|oneness|oneself|onetime|ouija|u[rv][aeiou]|us[aeiu]|u[kt](?!t)[aeiou]|ubi|ufo"
+    r"|ukrain|ugand|unanim(?!a)|unesco|uni(?!n|m(?!od)|d(?!ir|im)|ll|rr|ro|ss))"
 )
+_SPELT = frozenset({"LAPD", "NAACP", "NCAA", "RSPCA", "USAF", "YMCA", "YWCA"})
 _SPELT_WITH_VOWEL_SOUND = frozenset("aefhilmnorsx")
 _FIRST_PART = re.compile(r"[^\W_]+(?:[.,][^\W_]+)*")
 
@@ -26,6 +32,15 @@ def article_fits(previous_word: str, candidate: str) -> bool:
         return True
     sound = has_vowel_sound(candidate)
     return sound is None or sound == (article == "an")
+
+
+def indefinite_article(phrase: str) -> str:
+    """``"a"`` or ``"an"`` as ``phrase`` asks for it; ``"a"`` where both are heard or nothing is.
+
+    >>> [indefinite_article(word) for word in ("Ukrainian", "MP", "historian", "")]
+    ['a', 'an', 'a', 'a']
+    """
+    return "an" if has_vowel_sound(phrase) else "a"
 
 
 def has_vowel_sound(phrase: str) -> bool | None:
@@ -54,7 +69,9 @@ def has_vowel_sound(phrase: str) -> bool | None:
 
 
 def _is_spelt(word: str) -> bool:
-    return word.isupper() and word.isalpha() and (len(word) <= 3 or not set(word) & set("AEIOUY"))
+    if not (word.isupper() and word.isalpha()):
+        return False
+    return len(word) <= 3 or word in _SPELT or not set(word) & set("AEIOU")
 
 
 def _number_has_vowel_sound(number: str) -> bool:

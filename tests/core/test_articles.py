@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rif_plugins.proposers.article import article_fits, has_vowel_sound
+from rif_plugins.core.articles import article_fits, has_vowel_sound, indefinite_article
 
 AN = [
     "hour",
@@ -40,6 +40,20 @@ AN = [
     "other",
     "oneiric",
     "NGO",
+    "MP",
+    "NBA",
+    "LAPD",
+    "X-ray",
+    "yttrium",
+    "Ypres",
+    "un-American",
+    "unissued",
+    "AIDS",
+    "heirloom",
+    "uncle",
+    "Uzbek",
+    "émigré",
+    "e\u0301migre\u0301",
 ]
 A = [
     "university",
@@ -81,6 +95,17 @@ A = [
     "unanimous",
     "unilateral",
     "young",
+    "Ukrainian",
+    "ukrainian",
+    "Ugandan",
+    "Uruguayan",
+    "Utah",
+    "YMCA",
+    "onetime",
+    "uniform",
+    "unisex",
+    "hispanic",
+    "yoga",
 ]
 
 
@@ -88,18 +113,21 @@ A = [
 def test_an_words(word: str) -> None:
     assert article_fits("an", word)
     assert not article_fits("a", word)
+    assert indefinite_article(word) == "an"
 
 
 @pytest.mark.parametrize("word", A)
 def test_a_words(word: str) -> None:
     assert article_fits("A", word)
     assert not article_fits("An", word)
+    assert indefinite_article(word) == "a"
 
 
-@pytest.mark.parametrize("word", ["herb", "historic", "...", "", "!?"])
+@pytest.mark.parametrize("word", ["herb", "historic", "homage", "...", "", "!?"])
 def test_words_where_both_are_heard_or_nothing_is(word: str) -> None:
     assert has_vowel_sound(word) is None
     assert article_fits("a", word) and article_fits("an", word)
+    assert indefinite_article(word) == "a"
 
 
 def test_only_the_first_word_counts_and_quotes_do_not() -> None:
@@ -112,3 +140,4 @@ def test_other_words_before_never_object(previous: str, candidate: str) -> None:
     if previous.lower() not in ("a", "an"):
         assert article_fits(previous, candidate)
     assert article_fits("a", candidate) or article_fits("an", candidate)
+    assert article_fits(indefinite_article(candidate), candidate)
