@@ -15,6 +15,7 @@ VERBS = ["sees", "likes", "describes in great detail", "never mentions", "buys"]
 
 
 def some_pairs(number: int) -> list[tuple[str, str]]:
+    """Pairs of 6 to 30 words; every second one is the same text with some nouns replaced by synonyms."""
     rng = random.Random(5)
 
     def text() -> str:
@@ -24,7 +25,11 @@ def some_pairs(number: int) -> list[tuple[str, str]]:
         ]
         return " and ".join(clauses)
 
-    return [(text(), text()) for _ in range(number)]
+    texts = [text() for _ in range(number)]
+    turned = [
+        t.replace("film", "movie").replace("doctor", "physician").replace("car", "automobile") for t in texts
+    ]
+    return [(t, turned[i] if i % 2 else text()) for i, t in enumerate(texts)]
 
 
 def test_rows_do_not_depend_on_their_batch(embedded):
@@ -32,7 +37,7 @@ def test_rows_do_not_depend_on_their_batch(embedded):
     together = equivalence(embedded, pairs)
     alone = np.concatenate([equivalence(embedded, [pair]) for pair in pairs])
     np.testing.assert_allclose(together, alone, atol=1e-5, rtol=0)
-    assert together.std() > 0.01
+    assert together.min() < 0.1 and together.max() > 0.9
 
 
 def test_rows_do_not_depend_on_their_order(embedded):
