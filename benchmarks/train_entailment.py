@@ -76,7 +76,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--scale", type=float, default=0.62, help="number of one-word pairs, relative")
-    parser.add_argument("--temperature", type=float, default=1.0, help="divides the logits at export")
+    parser.add_argument("--temperature", type=float, default=0.85, help="divides the logits at export")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--limit", type=int, default=0, help="about this many pairs an epoch: a smoke run")
     options = parser.parse_args()
