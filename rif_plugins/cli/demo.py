@@ -55,6 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         "started": started.isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - clock, 1),
         "victim": _victim_name(),
+        "scorer": next((record.scorer for record in records if record.scorer), "none"),
         "num_examples": options.num_examples,
         "settings": dataclasses.asdict(settings),
     }

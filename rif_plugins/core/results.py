@@ -38,6 +38,7 @@ class Record:
         stop_reason: Why the search ended, or why the example was skipped.
         probabilities: Class probabilities by text name (``original`` ... ``perturbed_similar``).
         equivalence: By side: ``forward``, ``backward``, ``score``.
+        scorer: Name and version of the entailment scorer that judged the edits.
         pii, pid: By side, one value a step: size of the change of ``p_y`` per changed token, and its sign.
         queries: ``victim_rows``, ``cache_hits``, ``entailment_rows``, ``proposer_calls``.
         message: The error, where there was one.
@@ -66,6 +67,7 @@ class Record:
     queries: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     seed: int = 0
+    scorer: str = ""
     message: str = ""
 
     def to_dict(self) -> dict[str, Any]:

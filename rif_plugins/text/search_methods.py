@@ -191,7 +191,8 @@ class DecoupledPairSearch(SearchMethod):
             target=goal.target,
             seed=self.seed,
         )
-        return final, replace(record, equivalence=self._equivalence(pair, texts))
+        scorer = ", ".join(constraint.scorer_name for constraint in self._entailments())
+        return final, replace(record, equivalence=self._equivalence(pair, texts), scorer=scorer)
 
     def _equivalence(self, pair: Pair, texts: tuple[str, str]) -> dict[str, dict[str, float]]:
         values: dict[str, dict[str, float]] = {}

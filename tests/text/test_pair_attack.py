@@ -64,6 +64,7 @@ def test_robust_biased_pair_is_found_and_shows_both_sides(build) -> None:
     assert record.equivalence["original"]["score"] == 1.0
     assert record.equivalence["similar"]["score"] == pytest.approx(0.98**2)
     assert record.queries["victim_rows"] == result.num_queries
+    assert record.scorer == "scripted 1"
 
 
 @pytest.mark.parametrize("color", [None, "ansi", "html", "file"])
