@@ -28,6 +28,9 @@ _LEMMA = re.compile(r"[a-z]{2,}(?:[_' -][a-z]+)*")
 _SENTENCE_END = re.compile(r"(?:\A|[.!?:;…\n]|--)[\s\"“”‘’'(\[*\-]*\Z")
 _TITLE = re.compile(r"\b(?:mr|mrs|ms|dr|st|prof|jr|sr|gen|sen|rep|rev|capt)\.\s*\Z", re.IGNORECASE)
 
+# Endings that make another kind of word; not "al", since *comic* and *comical* replace one another.
+_DERIVING = frozenset({"ing", "ly", "ish", "ness", "fulness", "like", "y"})
+
 
 class WordNetProposer(BaseProposer):
     """Synonyms of the dominant senses, in the inflection and letter case of the token.
@@ -114,11 +117,21 @@ def _synonyms(reading: Reading, sense: Sense) -> list[str]:
         lemma
         for lemma in sense.lemmas
         if reading.lemma not in re.split("[_-]", lemma)  # "domestic dog" for "dog" replaces nothing
+        and not _is_derived(reading.lemma, lemma)
         and _LEMMA.fullmatch(lemma)
         and lemma not in FUNCTION_WORDS
         and EXCLUDED_REGISTERS.isdisjoint(lexicon.registers(lemma, sense))
     ]
     return sorted(usable, key=lambda lemma: -lexicon.usage(lemma, sense)[1])
+
+
+def _is_derived(a: str, b: str) -> bool:
+    """True for a word and its own derivation: *jerk*, *jerking*; *power*, *powerfulness*.
+
+    WordNet lists such pairs as synonyms of some sense, but one does not replace the other in a sentence.
+    """
+    short, long = sorted((a, b), key=len)
+    return long.startswith(short) and long[len(short) :] in _DERIVING
 
 
 def _can_stand(lemma: str, sense: Sense, *, is_before_word: bool) -> bool:

@@ -336,3 +336,25 @@ def test_any_text_and_span_is_accepted(text: str, data: st.DataObject) -> None:
     context = TokenContext(text, start, data.draw(st.integers(start + 1, len(text))))
     (found,) = PROPOSER.propose([context])
     assert context.token.casefold() not in {candidate.text.casefold() for candidate in found}
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "refused"),
+    [
+        ("He is a jerk .", "jerk", "jerking"),
+        ("the power of this movie", "power", "powerfulness"),
+        ("a green hat", "green", "greenish"),
+        ("She is quick to laugh .", "quick", "quickly"),
+    ],
+)
+def test_a_derivation_of_the_word_itself_is_no_substitute(text: str, token: str, refused: str) -> None:
+    start = text.index(token)
+    (candidates,) = WordNetProposer(max_candidates=None).propose(
+        [TokenContext(text, start, start + len(token))]
+    )
+    assert refused not in [candidate.text for candidate in candidates]
+
+
+def test_endings_that_replace_one_another_stay() -> None:
+    (candidates,) = WordNetProposer(max_candidates=None).propose([TokenContext("a comic scene", 2, 7)])
+    assert "comical" in [candidate.text for candidate in candidates]
