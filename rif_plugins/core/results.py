@@ -39,6 +39,8 @@ class Record:
         probabilities: Class probabilities by text name (``original`` ... ``perturbed_similar``).
         equivalence: By side: ``forward``, ``backward``, ``score``.
         scorer: Name and version of the entailment scorer that judged the edits.
+        value_from, value_to: The attribute's value on each side, such as ``"male"``, ``"female"``.
+        saliency: ``{side, start, end, score}`` of the ranked tokens, where they were recorded.
         pii, pid: By side, one value a step: size of the change of ``p_y`` per changed token, and its sign.
         queries: ``victim_rows``, ``cache_hits``, ``entailment_rows``, ``proposer_calls``.
         message: The error, where there was one.
@@ -69,6 +71,9 @@ class Record:
     seed: int = 0
     scorer: str = ""
     message: str = ""
+    value_from: str = ""
+    value_to: str = ""
+    saliency: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, schema first."""
@@ -139,6 +144,8 @@ def pair_record(
     """
     return Record(
         attribute=pair.attribute,
+        value_from=pair.value_from,
+        value_to=pair.value_to,
         clean_outcome=str(outcomes[0]),
         outcome=str(outcomes[1]),
         original=pair.original,
