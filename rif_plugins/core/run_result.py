@@ -7,7 +7,6 @@ so that all of them agree. On disk it is a folder: ``run.json``, ``results.jsonl
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,7 +117,7 @@ def write_json(path: Path | str, data: Mapping[str, Any]) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, target)
+        temporary.replace(target)
     except OSError as error:
         raise UsageError(
             f"cannot write {target}: {error.strerror}; choose a folder that you may write to"

@@ -6,7 +6,7 @@ opaque states that this protocol can print, edit and judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -45,6 +45,10 @@ class EditableSide(Protocol[S]):
         """Editable tokens, in reading order."""
         ...
 
+    def span(self, position: int) -> Span:
+        """Where the token stands in the unedited text."""
+        ...
+
     def text(self, state: S) -> str:
         """The text of a state, as the victim sees it."""
         ...
@@ -55,6 +59,10 @@ class EditableSide(Protocol[S]):
 
     def propose(self, state: S, position: int) -> list[Proposal[S]]:
         """States that replace the token at ``position``; not yet filtered, stable order."""
+        ...
+
+    def combine(self, state: S, position: int, key: str) -> S | None:
+        """Replace the token at ``position`` by a word proposed for the unedited text; None if that fails."""
         ...
 
     def admissible(self, states: Sequence[S]) -> list[bool]:
@@ -121,8 +129,77 @@ JudgeTexts = Callable[[str, Sequence[str]], Sequence[bool]]
 """``(unedited, edited texts) -> admissible or not``."""
 
 
-class TextSide:
-    """An ``EditableSide`` over plain strings.
+class SpanSide:
+    """An ``EditableSide`` over a plain string and numbered spans of it.
+
+    Args:
+        unedited: The text.
+        side: Whose edits these are in a record.
+        spans: Editable tokens by position number, in reading order.
+        propose: Replacements of one token of the current text.
+        judge: The filter; None admits everything.
+    """
+
+    def __init__(
+        self,
+        unedited: str,
+        side: Side,
+        spans: Mapping[int, Span],
+        propose: ProposeWords,
+        judge: JudgeTexts | None = None,
+    ) -> None:
+        self.side = side
+        self.unedited = unedited
+        self.start = TextState(unedited)
+        self._spans = spans
+        self._propose = propose
+        self._judge = judge
+        self._positions = list(spans)
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """The position numbers."""
+        return self._positions
+
+    def span(self, position: int) -> Span:
+        """Where a token stands in the unedited text."""
+        return self._spans[position]
+
+    def text(self, state: TextState) -> str:
+        """The text of a state."""
+        return state.text
+
+    def without(self, position: int, mask_token: str | None = None) -> str:
+        """The unedited text without one token."""
+        span = self._spans[position]
+        if mask_token is None:
+            return remove_span(self.unedited, span)
+        return replace_spans(self.unedited, {span: mask_token})
+
+    def propose(self, state: TextState, position: int) -> list[Proposal[TextState]]:
+        """Replace one token of the current text."""
+        span = self._spans[position]
+        shift = sum(len(e.target) - (e.end - e.start) for e in state.edits if e.end <= span.start)
+        words = self._propose(state.text, span.start + shift, span.end + shift)
+        return [Proposal(word, self.combine(state, position, word)) for word in words]
+
+    def combine(self, state: TextState, position: int, key: str) -> TextState:
+        """Replace one token by a word that was proposed for the unedited text."""
+        span = self._spans[position]
+        edit = Edit(self.side, span.start, span.end, self.unedited[span.start : span.end], key)
+        edits = tuple(sorted((*state.edits, edit), key=lambda e: e.start))
+        text = replace_spans(self.unedited, {Span(e.start, e.end): e.target for e in edits})
+        return TextState(text, edits)
+
+    def admissible(self, states: Sequence[TextState]) -> list[bool]:
+        """Judge states against the unedited text, never against the previous step."""
+        if self._judge is None:
+            return [True] * len(states)
+        return [bool(ok) for ok in self._judge(self.unedited, [state.text for state in states])]
+
+
+class TextSide(SpanSide):
+    """One side of a pair as plain strings; positions are indices into the pair's alignment.
 
     Args:
         pair: The pair.
@@ -142,48 +219,10 @@ class TextSide:
         judge: JudgeTexts | None = None,
         is_editable: Callable[[str], bool] | None = None,
     ) -> None:
-        self.side = side
-        self.unedited = pair.text(side)
-        self.start = TextState(self.unedited)
-        self._spans = alignment.spans(side)
-        self._propose = propose
-        self._judge = judge
-        self._positions = [
-            index
-            for index, span in enumerate(self._spans)
-            if is_editable is None or is_editable(self.unedited[span.start : span.end])
-        ]
-
-    @property
-    def positions(self) -> Sequence[int]:
-        """Indices into the alignment."""
-        return self._positions
-
-    def text(self, state: TextState) -> str:
-        """The text of a state."""
-        return state.text
-
-    def without(self, position: int, mask_token: str | None = None) -> str:
-        """The unedited text without one token."""
-        span = self._spans[position]
-        if mask_token is None:
-            return remove_span(self.unedited, span)
-        return replace_spans(self.unedited, {span: mask_token})
-
-    def propose(self, state: TextState, position: int) -> list[Proposal[TextState]]:
-        """Replace one token of the current text."""
-        span = self._spans[position]
-        source = self.unedited[span.start : span.end]
-        shift = sum(len(e.target) - (e.end - e.start) for e in state.edits if e.end <= span.start)
-        proposals = []
-        for word in self._propose(state.text, span.start + shift, span.end + shift):
-            edits = (*state.edits, Edit(self.side, span.start, span.end, source, word))
-            text = replace_spans(self.unedited, {Span(e.start, e.end): e.target for e in edits})
-            proposals.append(Proposal(word, TextState(text, tuple(sorted(edits, key=lambda e: e.start)))))
-        return proposals
-
-    def admissible(self, states: Sequence[TextState]) -> list[bool]:
-        """Judge states against the unedited text, never against the previous step."""
-        if self._judge is None:
-            return [True] * len(states)
-        return [bool(ok) for ok in self._judge(self.unedited, [state.text for state in states])]
+        text = pair.text(side)
+        spans = {
+            index: span
+            for index, span in enumerate(alignment.spans(side))
+            if is_editable is None or is_editable(text[span.start : span.end])
+        }
+        super().__init__(text, side, spans, propose, judge)

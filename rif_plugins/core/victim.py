@@ -1,12 +1,12 @@
 """The victim engine: the one place that turns texts into class probabilities.
 
-It de-duplicates, caches, counts rows and hits, sorts by length so that a batch pads little, halves
-the batch when memory runs out, keeps a budget, and checks what comes back.
+It de-duplicates, remembers (in memory, and in a store that outlives the run), counts rows and hits, sorts
+by length so that a batch pads little, halves the batch when memory runs out, keeps budgets, and checks what
+comes back. Requests of many searches are answered together, each on its own budget.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,55 +15,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rif_plugins.core.predictions import OutputKind, PredictionReader
+from rif_plugins.core.row_memory import RowMemory
+from rif_plugins.core.stores import PredictionStore, namespace, packed_rows, text_keys, unpacked_rows
+from rif_plugins.core.victim_call import Budget as Budget
+from rif_plugins.core.victim_call import Call, Request
 from rif_plugins.errors import RIFError, UsageError, VictimError
 
 FloatArray = NDArray[np.float64]
 Predict = Callable[[list[str]], Any]
+# What the raw outputs were read as is the first byte of a stored row.
+_CODES: dict[OutputKind, str] = {"auto": "?", "probabilities": "p", "logits": "l"}
+_KINDS: dict[bytes, OutputKind] = {b"p": "probabilities", b"l": "logits"}
 
 
 class VictimCallError(RIFError):
     """The victim raised while predicting; the message names its error and the text."""
 
 
-class Budget:
-    """How many victim rows one example may still cost. ``None`` is unlimited.
-
-    Rows are texts that the victim really saw; answers from the cache are free.
-    """
-
-    def __init__(self, limit: int | None = None) -> None:
-        if limit is not None and limit < 0:
-            raise UsageError(f"query budget must be 0 or more, got {limit}")
-        self.limit = limit
-        self.spent = 0
-        self.hits = 0
-        self.reserved = 0
-
-    @property
-    def left(self) -> float:
-        """Rows that may still be spent outside the reserve; infinite without a limit."""
-        return float("inf") if self.limit is None else max(0, self.limit - self.spent - self.reserved)
-
-    @property
-    def is_spent(self) -> bool:
-        """True when no row is left."""
-        return self.left <= 0
-
-
 class VictimEngine:
-    """Batched, cached and counted predictions of one victim.
+    """Batched, remembered and counted predictions of one victim.
 
     Args:
         predict: Takes a list of texts, returns one row a text (see ``PredictionReader``).
         n_labels: Number of classes if known.
         output: ``"auto"``, ``"probabilities"`` or ``"logits"``.
         batch_size: Most texts in one call; fewer once memory has run out at that size.
-        cache_size: Most predictions kept; 0 switches the cache off.
+        cache_size: Most predictions kept in memory; 0 keeps none.
         is_out_of_memory: Tells from an exception whether a smaller batch may help.
+        store: Keeps predictions across runs; asked after the memory and before the victim.
+        fingerprint: Tells this victim from every other one; without it the store is not used.
 
     Attributes:
         rows: Texts the victim saw.
-        cache_hits: Texts answered without it (repeats within one call included).
+        cache_hits: Texts answered from memory (repeats within one call included).
+        stored_hits: Texts answered from the store.
         seconds: Time spent inside ``predict``.
     """
 
@@ -76,6 +61,8 @@ class VictimEngine:
         batch_size: int = 32,
         cache_size: int = 2**17,
         is_out_of_memory: Callable[[BaseException], bool] | None = None,
+        store: PredictionStore | None = None,
+        fingerprint: str | None = None,
     ) -> None:
         if not callable(predict):
             raise VictimError(
@@ -90,15 +77,27 @@ class VictimEngine:
         self._fitting_size: int | None = None
         self.rows = 0
         self.cache_hits = 0
+        self.stored_hits = 0
         self.seconds = 0.0
+        self._declared = (output, n_labels)
         self._reader = PredictionReader(n_labels, output)
         self._is_out_of_memory = is_out_of_memory or is_out_of_memory_error
-        self._cache: dict[bytes, FloatArray] = {}
+        self._memory = RowMemory(cache_size)
+        self._store: PredictionStore | None = None
+        self._space = b""
+        self.use_store(store, fingerprint)
 
     @property
     def n_labels(self) -> int | None:
         """Number of classes, known after the first call at the latest."""
         return self._reader.n_labels
+
+    def use_store(self, store: PredictionStore | None, fingerprint: str | None) -> None:
+        """Keep predictions in ``store`` from now on; None for either stops that. Memory starts afresh."""
+        self._store = store if fingerprint is not None else None
+        output, n_labels = self._declared
+        self._space = namespace("victim", fingerprint or "", output, str(n_labels))
+        self._memory.clear()
 
     def probabilities(
         self, texts: Sequence[str], *, budget: Budget | None = None, fresh: bool = False
@@ -109,62 +108,133 @@ class VictimEngine:
             texts: The texts; repeats cost nothing.
             budget: Limits the new rows of this call. Where it does not suffice, the answer is the
                 longest prefix of ``texts`` that it pays for, so ``m`` may be smaller than ``len(texts)``.
-            fresh: Ask the victim again, whatever the cache holds.
+            fresh: Ask the victim again, whatever memory and store hold.
 
         Raises:
             VictimError: The output is no prediction.
             VictimCallError: The victim raised.
         """
-        budget = budget if budget is not None else Budget()
-        wanted, new = self._affordable(texts, budget, fresh)
-        predicted = self._predict_all(new, budget)
-        self._remember(predicted)
-        hits = len(wanted) - len(new)
-        self.cache_hits += hits
-        budget.hits += hits
-        rows = [predicted[text] if text in predicted else self._cache[_key(text)] for text in wanted]
-        if not rows:
-            return np.zeros((0, self.n_labels or 0))
-        self._forget()
-        return np.stack(rows)
+        (answer,) = self._answers([(texts, budget if budget is not None else Budget())], fresh)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def _affordable(self, texts: Sequence[str], budget: Budget, fresh: bool) -> tuple[list[str], list[str]]:
-        """The prefix that the budget pays for, and its distinct texts that the victim must see."""
-        wanted: list[str] = []
-        new: dict[str, None] = {}
-        for text in texts:
-            if text not in new and (fresh or _key(text) not in self._cache):
-                if len(new) >= budget.left:
-                    break
-                new[text] = None
-            wanted.append(text)
-        return wanted, list(new)
+    def predict_many(self, requests: Sequence[tuple[Sequence[str], Budget]]) -> list[FloatArray]:
+        """Answer several requests with one pass over the victim.
 
-    def _predict_all(self, texts: list[str], budget: Budget) -> dict[str, FloatArray]:
-        predicted: dict[str, FloatArray] = {}
-        by_length = sorted(texts, key=lambda text: (len(text), text))
+        The answers are those of ``probabilities`` for one request after another: each on its own budget
+        (which several may share), a text wanted by several charged to the first of them. Only the batches
+        are larger, because they hold the new texts of all requests, sorted by length.
+
+        Raises:
+            VictimError, VictimCallError: That of the first request that failed; the others' rows are kept.
+        """
+        answers: list[FloatArray] = []
+        for answer in self.predict_each(requests):
+            if isinstance(answer, Exception):
+                raise answer
+            answers.append(answer)
+        return answers
+
+    def predict_each(self, requests: Sequence[tuple[Sequence[str], Budget]]) -> list[FloatArray | Exception]:
+        """As ``predict_many``, but a request that failed is answered with its error.
+
+        A batch in which the victim raised is asked again, each request's part alone, so that one bad text
+        fails only the requests that want it. ``rows`` counts both calls, a budget only its own part.
+        """
+        return self._answers(requests, fresh=False)
+
+    def clear(self) -> None:
+        """Forget the predictions in memory; counters and store stay."""
+        self._memory.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without memory and store: a worker starts with an empty memory and opens its own store."""
+        return {**self.__dict__, "_memory": RowMemory(self.cache_size), "_store": None}
+
+    # -- one call -------------------------------------------------------------------------------------
+
+    def _answers(
+        self, requests: Sequence[tuple[Sequence[str], Budget]], fresh: bool
+    ) -> list[FloatArray | Exception]:
+        texts = list(dict.fromkeys(text for wanted, _ in requests for text in wanted))
+        number = {text: i for i, text in enumerate(texts)}
+        call = Call(texts, text_keys(texts, self._space))
+        entries = [Request([number[text] for text in wanted], budget) for wanted, budget in requests]
+        if not fresh:
+            self._recall(call)
+        open_entries = entries
+        while open_entries:
+            call.plan(open_entries)
+            self._ask(call, call.unanswered())
+            # Where a text failed, those that had left its row to the failed request are planned again.
+            open_entries = [
+                entry
+                for entry in open_entries
+                if entry.error is None and not all(call.is_known[i] for i in entry.texts[: entry.wanted])
+            ]
+        rows = call.rows(self.n_labels or 0)
+        self._keep(call, rows)
+        return [self._finished(call, entry, rows) for entry in entries]
+
+    def _recall(self, call: Call) -> None:
+        """Take what memory and store know."""
+        slots = self._memory.slots(call.keys)
+        remembered = [i for i, slot in enumerate(slots) if slot >= 0]
+        if remembered:
+            call.add(remembered, self._memory.rows([slots[i] for i in remembered]))
+        unknown = [i for i, slot in enumerate(slots) if slot < 0]
+        if self._store is None or not unknown:
+            return
+        values = self._store.get_many([call.keys[i] for i in unknown])
+        reader = self._reader
+        if reader.output == "auto":
+            # What the raw outputs are was decided in the run that stored the rows.
+            kind = next((_KINDS.get(value[:1]) for value in values if value), None)
+            reader.output = kind or "auto"
+        places, rows = unpacked_rows(values, _CODES[reader.output], reader.n_labels)
+        if places:
+            reader.n_labels = rows.shape[1]
+            found = [unknown[place] for place in places]
+            call.stored.update(found)
+            call.add(found, rows)
+
+    def _ask(self, call: Call, numbers: list[int]) -> None:
+        """Ask the victim for texts, sorted by length, in batches; a failure is noted at its request."""
         position = 0
-        size = min(self.batch_size, self._fitting_size or self.batch_size)
-        while position < len(by_length):
-            batch = by_length[position : position + size]
+        while position < len(numbers):
+            size = min(self.batch_size, self._fitting_size or self.batch_size)
+            owned = [(i, call.owners[i]) for i in numbers[position : position + size]]
+            batch = [(i, owner) for i, owner in owned if owner is not None and owner.error is None]
             try:
-                probabilities = self._call(batch)
+                if batch:
+                    rows = self._predicted([call.texts[i] for i, _ in batch])
+                    call.add([i for i, _ in batch], rows)
             except Exception as error:
-                if size > 1 and self._is_out_of_memory(error):
+                if len(batch) > 1 and self._is_out_of_memory(error):
                     # Nothing was answered, so nothing is charged; the smaller size is kept.
                     self.rows -= len(batch)
-                    size = max(1, min(size, len(batch)) // 2)
-                    self._fitting_size = size
+                    self._fitting_size = len(batch) // 2
                     continue
-                budget.spent += len(batch)
-                self._remember(predicted)
-                raise self._explained(error, batch) from error
-            budget.spent += len(batch)
-            predicted.update(zip(batch, probabilities, strict=True))
-            position += len(batch)
-        return predicted
+                self._note_failure(call, batch, error)
+            else:
+                for _, owner in batch:
+                    owner.budget.spent += 1
+            position += len(owned)
 
-    def _call(self, batch: list[str]) -> FloatArray:
+    def _note_failure(self, call: Call, batch: list[tuple[int, Request]], error: Exception) -> None:
+        owners = list(dict.fromkeys(owner for _, owner in batch))
+        if len(owners) > 1:
+            for owner in owners:
+                self._ask(call, [i for i, of in batch if of is owner])
+            return
+        owners[0].budget.spent += len(batch)
+        explained = self._explained(error, [call.texts[i] for i, _ in batch])
+        if explained is not error:
+            explained.__cause__ = error
+        owners[0].error = explained
+
+    def _predicted(self, batch: list[str]) -> FloatArray:
         start = time.perf_counter()
         self.rows += len(batch)
         try:
@@ -184,26 +254,25 @@ class VictimEngine:
             f"(in a batch of {len(batch)} texts starting with {first!r})"
         )
 
-    def _remember(self, predicted: dict[str, FloatArray]) -> None:
-        if self.cache_size > 0:
-            self._cache.update((_key(text), row) for text, row in predicted.items())
+    def _keep(self, call: Call, rows: FloatArray) -> None:
+        new = call.new()
+        learnt = [*sorted(call.stored), *new]
+        if learnt:
+            self._memory.add([call.keys[i] for i in learnt], rows[learnt])
+        if new and self._store is not None:
+            values = packed_rows(rows[new], _CODES[self._reader.output])
+            self._store.set_many(dict(zip([call.keys[i] for i in new], values, strict=True)))
 
-    def _forget(self) -> None:
-        while len(self._cache) > self.cache_size:
-            del self._cache[next(iter(self._cache))]
-
-    def clear(self) -> None:
-        """Forget all predictions; the counters stay."""
-        self._cache.clear()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle without the cache: a worker starts with an empty one."""
-        return {**self.__dict__, "_cache": {}}
-
-
-def _key(text: str) -> bytes:
-    # A digest: the occlusions of one long text would otherwise keep thousands of copies of it alive.
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    def _finished(self, call: Call, entry: Request, rows: FloatArray) -> FloatArray | Exception:
+        if entry.error is not None:
+            return entry.error
+        hits, stored_hits = call.hits(entry)
+        self.cache_hits += hits
+        self.stored_hits += stored_hits
+        entry.budget.hits += hits
+        entry.budget.stored_hits += stored_hits
+        answer: FloatArray = rows[np.asarray(entry.texts[: entry.wanted], dtype=np.intp)]
+        return answer
 
 
 def is_out_of_memory_error(error: BaseException) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rif_plugins.core.stores import PredictionStore
+from rif_plugins.entailment.answers import FilterCount, Pair, ScorerAnswers
 from rif_plugins.entailment.base import EntailmentScorer
 from rif_plugins.entailment.edits import units
 from rif_plugins.entailment.veto import LexiconVeto, Veto
 from rif_plugins.errors import UsageError
 
 _SCOPES = ("sentence", "word")
-_CACHE_SIZE = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,13 @@ class EntailmentFilter:
             ``LexiconVeto``); an object with a method ``reason`` does its own; None: the scorer alone decides.
             ``"auto"`` is ``"lexicon"`` for the embedded scorer, whose precision it raises without loss of
             recall on the development half of Breaking NLI (see ``data/MODEL_CARD.md``), and None for others.
-        batch_size: Pairs handed to the scorer at once.
+        batch_size: Pairs handed to the scorer at once, those of like length together.
+        store: Keeps answers across runs, under the scorer's name, version and answers to a few probe pairs.
 
     Attributes:
         rows: Rows the scorer was asked for (a pair in both directions is two).
-        cache_hits: Rows answered from the cache or from an earlier row of the same call.
+        cache_hits: Rows answered from memory or from an earlier row of the same call.
+        stored_hits: Rows answered from the store.
 
     Raises:
         UsageError: ``min_equivalence``, ``scope``, ``veto`` or ``batch_size`` is out of range.
@@ -68,6 +70,7 @@ class EntailmentFilter:
         scope: Literal["sentence", "word"] = "sentence",
         veto: Veto | Literal["auto", "lexicon"] | None = "auto",
         batch_size: int = 64,
+        store: PredictionStore | None = None,
     ) -> None:
         """Check the settings."""
         if not 0.0 < min_equivalence <= 1.0:
@@ -80,7 +83,6 @@ class EntailmentFilter:
             )
         if batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, got {batch_size}")
-        self.scorer = scorer
         self.min_equivalence = min_equivalence
         self.scope = scope
         if isinstance(veto, str):
@@ -88,50 +90,92 @@ class EntailmentFilter:
             self.veto: Veto | None = LexiconVeto() if wanted else None
         else:
             self.veto = veto
-        self.rows = 0
-        self.cache_hits = 0
-        self._batch_size = batch_size
-        self._cache: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self.answers = ScorerAnswers(scorer, batch_size=batch_size, store=store)
+
+    @property
+    def scorer(self) -> EntailmentScorer:
+        """Gives the probabilities."""
+        return self.answers.scorer
+
+    @property
+    def rows(self) -> int:
+        """Rows the scorer was asked for."""
+        return self.answers.count.rows
+
+    @property
+    def cache_hits(self) -> int:
+        """Rows answered from memory."""
+        return self.answers.count.cache_hits
+
+    @property
+    def stored_hits(self) -> int:
+        """Rows answered from the store."""
+        return self.answers.count.stored_hits
+
+    def use_store(self, store: PredictionStore | None) -> bool:
+        """See ``ScorerAnswers.use_store``."""
+        return self.answers.use_store(store)
 
     def check(self, original: str, edited: Sequence[str]) -> list[Verdict]:
         """One verdict for each edited text against ``original``, in order."""
         return self.check_many([(original, text) for text in edited])
 
     def clear(self) -> None:
-        """Forget all answers; the counters stay."""
-        self._cache.clear()
+        """Forget all answers in memory; counters and store stay."""
+        self.answers.clear()
 
     def check_many(self, pairs: Sequence[tuple[str, str]]) -> list[Verdict]:
         """One verdict for each pair (original, edited), in order."""
         pieces = {pair: units(*pair, self.scope) for pair in dict.fromkeys(pairs)}
         asked = [piece for pair in pairs for piece in pieces[pair]]
-        entails = self._entailment([*asked, *(_turned(piece) for piece in asked)])
+        who = [FilterCount()]
+        entails = self.answers.entailment([(piece, who) for piece in (*asked, *map(_turned, asked))])
         verdicts = {
             pair: self._verdict(pair, [(entails[piece], entails[_turned(piece)]) for piece in found])
             for pair, found in pieces.items()
         }
         return [verdicts[pair] for pair in pairs]
 
-    def accepts(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+    def accepts(self, pairs: Sequence[Pair]) -> list[bool]:
         """``accepted`` of each pair (original, edited), for fewer rows than ``check_many``.
 
         ``S_eq`` is a product of probabilities, so it is below ``min_equivalence`` wherever one direction is:
         the veto decides first, then the forward direction, and only what is left costs the backward one.
         """
-        distinct = dict.fromkeys(pairs)
-        open_pairs = [p for p in distinct if self.veto is None or self.veto.reason(*p) is None]
-        pieces = {pair: units(*pair, self.scope) for pair in open_pairs}
-        forward = self._entailment([piece for pair in open_pairs for piece in pieces[pair]])
-        open_pairs = [
-            pair for pair in open_pairs if all(forward[p] >= self.min_equivalence for p in pieces[pair])
-        ]
-        backward = self._entailment([_turned(piece) for pair in open_pairs for piece in pieces[pair]])
+        return self.accepts_many([pairs])[0]
+
+    def accepts_many(
+        self, requests: Sequence[Sequence[Pair]], counts: Sequence[FilterCount] | None = None
+    ) -> list[list[bool]]:
+        """``accepts`` for the pairs of many searches, in one pass over the scorer.
+
+        Args:
+            requests: The pairs of each search.
+            counts: For each search where to count; a row that several searches want is counted as one of the
+                first, and as a hit of the others.
+        """
+        tallies = list(counts) if counts is not None else [FilterCount() for _ in requests]
+        wanted: dict[Pair, list[FilterCount]] = {}
+        for pairs, tally in zip(requests, tallies, strict=True):
+            for pair in pairs:
+                wanted.setdefault(pair, []).append(tally)
+        if self.veto is not None:
+            wanted = {pair: who for pair, who in wanted.items() if self.veto.reason(*pair) is None}
+        pieces = {pair: units(*pair, self.scope) for pair in wanted}
+        forward = self.answers.entailment(
+            [(piece, wanted[pair]) for pair in pieces for piece in pieces[pair]]
+        )
+        least = self.min_equivalence
+        left = [pair for pair, found in pieces.items() if all(forward[piece] >= least for piece in found)]
+        backward = self.answers.entailment(
+            [(_turned(piece), wanted[pair]) for pair in left for piece in pieces[pair]]
+        )
         accepted = {
             pair
-            for pair in open_pairs
-            if all(forward[p] * backward[_turned(p)] >= self.min_equivalence for p in pieces[pair])
+            for pair in left
+            if all(forward[piece] * backward[_turned(piece)] >= least for piece in pieces[pair])
         }
-        return [pair in accepted for pair in pairs]
+        return [[pair in accepted for pair in pairs] for pairs in requests]
 
     def _verdict(self, pair: tuple[str, str], directions: Sequence[tuple[float, float]]) -> Verdict:
         forward, backward = min(directions, key=lambda both: both[0] * both[1], default=(1.0, 1.0))
@@ -142,21 +186,6 @@ class EntailmentFilter:
         else:
             reason = "" if score >= self.min_equivalence else "below min_equivalence"
         return Verdict(forward, backward, score, accepted=not reason, reason=reason)
-
-    def _entailment(self, ordered: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-        """P(premise entails hypothesis) of each pair; the scorer sees only what is new."""
-        distinct = dict.fromkeys(ordered)
-        fresh = [pair for pair in distinct if pair not in self._cache]
-        found = {pair: self._cache[pair] for pair in distinct if pair in self._cache}
-        self.cache_hits += len(ordered) - len(fresh)
-        for start in range(0, len(fresh), 2 * self._batch_size):
-            part = fresh[start : start + 2 * self._batch_size]
-            for pair, row in zip(part, self.scorer.probabilities(part), strict=True):
-                found[pair] = self._cache[pair] = float(row[0])
-            self.rows += len(part)
-        while len(self._cache) > _CACHE_SIZE:
-            self._cache.popitem(last=False)
-        return found
 
 
 def _turned(pair: tuple[str, str]) -> tuple[str, str]:

@@ -7,23 +7,35 @@ violations included. ``shifted`` pairs belong to neither the natural nor the ind
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from rif_plugins.core.outcomes import Outcome
 from rif_plugins.core.results import STATUSES, Record
 
 
-def wilson_interval(successes: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of a proportion, as ``scipy.stats`` computes it; (0, 1) when empty."""
+def wilson_interval(successes: float, total: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson score interval of a proportion; (0, 1) when empty.
+
+    ``(p + z²/2n ± z·sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)`` with ``p = successes / total`` (Wilson 1927).
+
+    Args:
+        successes: How many, between 0 and ``total``; need not be whole.
+        total: Of how many.
+        confidence: Share of intervals that hold the true proportion, above 0 and below 1.
+    """
     if total == 0:
         return 0.0, 1.0
-    from scipy.stats import binomtest
-
-    interval = binomtest(successes, total).proportion_ci(confidence, method="wilson")
-    return float(interval.low), float(interval.high)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    p = successes / total
+    scale = 1.0 + z * z / total
+    centre = (p + z * z / (2 * total)) / scale
+    half = z * math.sqrt(p * (1.0 - p) / total + z * z / (4.0 * total * total)) / scale
+    return min(max(0.0, centre - half), p), max(min(1.0, centre + half), p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,33 @@ class Rate:
             return "no pairs"
         low, high = wilson_interval(self.successes, self.total)
         return f"{self.value:.1%} [{low:.1%}, {high:.1%}] ({self.successes} of {self.total})"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean or a ratio of sums with its 95 % interval; all None when there is nothing to divide by.
+
+    Attributes:
+        value: The point estimate.
+        low, high: The interval, bootstrapped over examples; None where fewer than two examples are there.
+        total: The number of units behind it (the denominator of the ratio).
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    total: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Value, interval and the number of units."""
+        return {"value": self.value, "low": self.low, "high": self.high, "total": self.total}
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "none"
+        if self.low is None or self.high is None:
+            return f"{self.value:.4g}"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
 
 def summarise(records: Iterable[Record]) -> dict[str, Any]:

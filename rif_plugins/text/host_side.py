@@ -66,6 +66,10 @@ class HostSide:
         """Indices into the alignment that the host's pre-transformation constraints allow."""
         return list(self._words)
 
+    def span(self, position: int) -> Span:
+        """Where a token stands in the unedited text."""
+        return self._spans[position]
+
     def text(self, state: HostState) -> str:
         """The text of a state."""
         return str(state.attacked_text.text)
@@ -96,6 +100,10 @@ class HostSide:
                 edits = tuple(sorted((*state.edits, edit), key=lambda e: e.start))
                 proposals.append(Proposal(edit.target, HostState(text, state, edits)))
         return proposals
+
+    def combine(self, state: HostState, position: int, key: str) -> HostState | None:
+        """Ask the transformation again on the current text and take the proposal of that name."""
+        return next((p.state for p in self.propose(state, position) if p.key == key), None)
 
     def admissible(self, states: Sequence[HostState]) -> list[bool]:
         """Apply the host's constraints to each state."""

@@ -124,7 +124,7 @@ def test_a_filter_pickles_with_its_cache(table_scorer):
     gate = EntailmentFilter(table_scorer(TABLE), veto=LexiconVeto())
     gate.check(ORIGINAL, [SAME])
     # The scorer of these tests lives in conftest and cannot be imported by name.
-    gate.scorer = None
+    gate.answers.scorer = None
     copy = pickle.loads(pickle.dumps(gate))
     (verdict,) = copy.check(ORIGINAL, [SAME])
     assert verdict.accepted and (copy.rows, copy.cache_hits) == (2, 2)

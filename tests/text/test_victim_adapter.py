@@ -10,7 +10,8 @@ from textattack.shared.utils import words_from_text
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from rif_plugins.core.tokens import words
-from rif_plugins.text.victim_adapter import DynamicPadding, WrapperCall, engine_for, is_dynamic
+from rif_plugins.text.victim_adapter import WrapperCall, engine_for
+from rif_plugins.victims.hugging_face import DynamicPadding, is_host_wrapper
 
 TEXTS = ["he is good", "she is a good good woman", "", "good " * 60, "unknown words here"]
 
@@ -36,12 +37,12 @@ def wrapper(tmp_path_factory: pytest.TempPathFactory) -> HuggingFaceModelWrapper
 
 def test_dynamic_padding_gives_the_numbers_of_the_host(wrapper: HuggingFaceModelWrapper) -> None:
     expected = wrapper(TEXTS).numpy()
-    assert np.allclose(DynamicPadding(wrapper)(TEXTS), expected, atol=1e-5)
+    assert np.allclose(DynamicPadding(wrapper.model, wrapper.tokenizer)(TEXTS), expected, atol=1e-5)
     assert expected.shape == (5, 3)
 
 
 def test_the_engine_recognises_the_wrapper(wrapper: HuggingFaceModelWrapper) -> None:
-    assert is_dynamic(wrapper)
+    assert is_host_wrapper(wrapper)
     engine = engine_for(wrapper, batch_size=2, cache_size=10)
     assert isinstance(engine.predict, DynamicPadding)
     together = engine.probabilities(TEXTS)
@@ -57,7 +58,7 @@ def test_subclasses_and_other_wrappers_are_called_as_they_are(wrapper: HuggingFa
             return np.full((len(text_input_list), 2), 0.5)
 
     own = Own(wrapper.model, wrapper.tokenizer)
-    assert not is_dynamic(own)
+    assert not is_host_wrapper(own)
     engine = engine_for(own, batch_size=2, cache_size=0)
     assert isinstance(engine.predict, WrapperCall)
     assert engine.probabilities(["a", "b"]).tolist() == [[0.5, 0.5], [0.5, 0.5]]

@@ -1,0 +1,1 @@
+"""Parts of ``benchmarks/search.py``: pairs, victims, contenders, figures, the page."""

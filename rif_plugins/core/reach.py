@@ -1,0 +1,229 @@
+"""Which labels admissible edits of one text can produce, and how targets follow from them.
+
+The goal of a pair separates: admissibility, constraints and edit limits hold for each text alone, so one
+search a text answers every pair and every target. With ``Reach(t)`` the labels that admissible edits of
+``t`` produce (the empty edit included), right label ``y``, original ``v``, similar text ``v'``:
+
+=================== ============================================================================
+``robust_biased``   ``y`` in ``Reach(v)``, and a wrong label in ``Reach(v')``
+``unrobust_fair``   one wrong label in both
+``unrobust_biased`` a wrong label in ``Reach(v)``, and another label (wrong or right) in ``Reach(v')``
+=================== ============================================================================
+
+A greedy search gives a lower bound of ``Reach``: a label found proves a violation, "none found" proves
+nothing. Only the exhaustive search (see ``exhaustive``) gives the equivalences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rif_plugins.core.objective import Objective
+from rif_plugins.core.outcomes import Outcome, classify
+from rif_plugins.core.pair_search import PairSearchResult, PairState, Step, StopReason
+from rif_plugins.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+S = TypeVar("S")
+SideStop = Literal["exhausted", "no_positions", "out_of_reach", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReachSettings:
+    """How to search the texts of one example.
+
+    Attributes:
+        max_positions: Most positions of a text whose candidates are tried; where there are more, those
+            with the highest saliency.
+        max_edits: Most edits of a text; None is unlimited.
+        beam: States kept at each depth; 1 is greedy.
+        saliency: ``"delete"``, ``"mask"``, ``"gradient"`` (white-box victims) or ``"random"`` (control).
+            Only texts with more than ``max_positions`` positions that have candidates need a ranking:
+            elsewhere the probes of the candidates themselves rank.
+        mask_token: What ``"mask"`` puts in.
+        n_labels: More than two classes: how many labels to aim at, the likeliest first.
+        filter_first: Filter all candidates before the victim sees them; for victims that cost more than
+            the filter. Otherwise the victim sees all candidates of one text of ``I(v)``, and the filter
+            only those that a search is about to use.
+        optimism: A search stops when even the sum of the largest remaining effects, times this factor,
+            would not change the label. Effects add up in the logits of a linear model, where 1 loses
+            nothing; infinity never stops early. Not used with ``filter_first``.
+        shares_probes: Take effects measured on the original as estimates for the similar texts; whatever
+            is found there is measured. False probes every text.
+    """
+
+    max_positions: int = 20
+    max_edits: int | None = None
+    beam: int = 1
+    saliency: Literal["delete", "mask", "gradient", "random"] = "delete"
+    mask_token: str = "[MASK]"
+    n_labels: int = 3
+    filter_first: bool = False
+    optimism: float = 1.5
+    shares_probes: bool = True
+
+    def __post_init__(self) -> None:
+        if self.saliency not in ("delete", "mask", "gradient", "random"):
+            raise UsageError(
+                f"saliency {self.saliency!r} does not exist: expected delete, mask, gradient or random"
+            )
+        for name in ("max_positions", "beam", "n_labels"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        if self.max_edits is not None and self.max_edits < 0:
+            raise UsageError(f"max_edits must be 0 or more, got {self.max_edits}")
+        if not self.optimism >= 1:
+            raise UsageError(f"optimism must be 1 or more, got {self.optimism}: 1.5 is usual")
+
+
+@dataclass(frozen=True, slots=True)
+class Waypoint(Generic[S]):
+    """An admissible state that the victim has seen.
+
+    Attributes:
+        p: Its class probabilities, ``(k,)``.
+        n_edits: Tokens changed so far.
+    """
+
+    state: S
+    p: FloatArray
+    n_edits: int
+
+    @property
+    def label(self) -> int:
+        """The predicted label."""
+        return int(np.argmax(self.p))
+
+
+Path = tuple[Waypoint[S], ...]
+
+
+@dataclass(slots=True)
+class Reach(Generic[S]):
+    """What a search found out about one text.
+
+    Attributes:
+        clean: The unedited text.
+        paths: By label reached: the waypoints from the clean text to the cheapest state that has it.
+        n_tried: Admissible states that the victim has seen, the clean text included.
+        largest_error: The largest ``1 - p_y`` among them: the epsilon of epsilon-RIF, from below.
+        stop: Why the last search ended.
+        saliency: Scores of ranked positions, where a ranking was needed.
+    """
+
+    clean: Waypoint[S]
+    paths: dict[int, Path[S]]
+    n_tried: int = 0
+    largest_error: float = 0.0
+    stop: SideStop = "exhausted"
+    saliency: dict[int, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, clean: Waypoint[S], label: int) -> Reach[S]:
+        """The reach of a text of which only the clean prediction is known."""
+        reach = cls(clean, {})
+        reach.note((clean,), label)
+        return reach
+
+    def note(self, path: Path[S], label: int) -> None:
+        """Count an admissible state, and keep its path when it reaches a label more cheaply."""
+        end = path[-1]
+        self.n_tried += 1
+        self.largest_error = max(self.largest_error, 1.0 - float(end.p[label]))
+        known = self.paths.get(end.label)
+        if known is None or end.n_edits < known[-1].n_edits:
+            self.paths[end.label] = path
+
+    @property
+    def labels(self) -> frozenset[int]:
+        """All labels reached, the clean one included."""
+        return frozenset(self.paths)
+
+
+def best_ends(
+    original: Reach[S],
+    similar: Reach[S],
+    label: int,
+    target: Outcome,
+    equivalence: Mapping[int, float] | None = None,
+) -> tuple[Path[S], Path[S]] | None:
+    """The cheapest paths of both sides that end in the target outcome.
+
+    Args:
+        original: Reach of the original.
+        similar: Reach of the similar text.
+        label: The right label.
+        target: The outcome wanted.
+        equivalence: ``id(path) -> S_eq`` where known; of several with the fewest edits the most equivalent.
+
+    Returns:
+        Both paths, or None when no product of the reached labels has that outcome.
+    """
+    known = equivalence or {}
+    options = [
+        (
+            first[-1].n_edits + second[-1].n_edits,
+            -known.get(id(first), 0.0) * known.get(id(second), 0.0),
+            a,
+            b,
+        )
+        for a, first in original.paths.items()
+        for b, second in similar.paths.items()
+        if classify(label, a, b) is target
+    ]
+    if not options:
+        return None
+    *_, a, b = min(options)
+    return original.paths[a], similar.paths[b]
+
+
+def pair_result(
+    original: Reach[S],
+    similar: Reach[S],
+    label: int,
+    objective: Objective,
+) -> PairSearchResult[S]:
+    """The result of one pair and target, put together from the searches of its two texts.
+
+    The trajectory takes both sides forward together; a side that is done is held.
+    """
+    target = objective.target
+    ends = best_ends(original, similar, label, target)
+    clean = PairState(original.clean.state, similar.clean.state, original.clean.p, similar.clean.p)
+    clean_outcome = clean.outcome(label)
+    if ends is None:
+        first: Path[S] = (original.clean,)
+        second: Path[S] = (similar.clean,)
+        reason: StopReason = weaker_stop(original.stop, similar.stop)
+    else:
+        first, second = ends
+        reason = "natural" if clean_outcome is target else "success"
+    if reason == "natural":
+        first, second = (original.clean,), (similar.clean,)
+    end, end_similar = first[-1], second[-1]
+    state = PairState(end.state, end_similar.state, end.p, end_similar.p, end.n_edits, end_similar.n_edits)
+    steps = trajectory(first, second, label, objective)
+    return PairSearchResult(clean, state, clean_outcome, state.outcome(label), reason, steps)
+
+
+def weaker_stop(first: SideStop, second: SideStop) -> SideStop:
+    """The reason that says less about the pair: a budget before a bound before a full search."""
+    order: tuple[SideStop, ...] = ("budget", "out_of_reach", "exhausted", "no_positions")
+    return min((first, second), key=order.index)
+
+
+def trajectory(
+    first: Sequence[Waypoint[Any]], second: Sequence[Waypoint[Any]], label: int, objective: Objective
+) -> tuple[Step, ...]:
+    """The steps of both sides side by side; the shorter one is held at its end."""
+    steps = []
+    for number in range(max(len(first), len(second))):
+        a, b = first[min(number, len(first) - 1)], second[min(number, len(second) - 1)]
+        value = float(objective(a.p, b.p, label))
+        steps.append(Step(number, float(a.p[label]), float(b.p[label]), value, a.n_edits, b.n_edits))
+    return tuple(steps)

@@ -1,0 +1,180 @@
+"""The candidates of one text, ranked, probed, and handed on to the similar texts.
+
+Every candidate is tried alone on the unedited text of *one* member of I(v). Its effect on the log
+probabilities ranks positions (the probe doubles as saliency), and predicts what the same replacement
+does in the similar texts, which differ in the sensitive tokens only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rif_plugins.core.pairs import Span
+from rif_plugins.core.reach import Reach, ReachSettings
+from rif_plugins.core.requests import Coroutine, Judge, Score
+from rif_plugins.core.sides import EditableSide
+from rif_plugins.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+S = TypeVar("S")
+TokenSaliency = Callable[[str, int, Sequence[Span]], Sequence[float]]
+"""``(text, label, spans) -> score`` of each span: the gradient of a white-box victim."""
+_CHUNK = 512
+_TINY = 1e-12
+
+
+@dataclass(slots=True, eq=False)
+class Candidate(Generic[S]):
+    """One replacement of one token of an unedited text.
+
+    Attributes:
+        position: Number of the token.
+        key: The replacement.
+        state: The text with this one edit.
+        effect: Change of the log probabilities, ``(k,)``; None until it is known.
+        p: Class probabilities of ``state`` where the victim has seen it.
+        is_admissible: What the filter says of ``state``; None until it was asked.
+    """
+
+    position: int
+    key: str
+    state: S
+    effect: FloatArray | None = None
+    p: FloatArray | None = None
+    is_admissible: bool | None = None
+
+
+@dataclass(slots=True)
+class CandidateTable(Generic[S]):
+    """All candidates of one text by position.
+
+    Attributes:
+        saliency: Score of each ranked position; empty where no ranking was needed.
+        is_complete: False when the budget ended before all of them were measured.
+        had_positions: Whether there was any token with a candidate.
+    """
+
+    by_position: dict[int, list[Candidate[S]]] = field(default_factory=dict)
+    saliency: dict[int, float] = field(default_factory=dict)
+    is_complete: bool = True
+    had_positions: bool = False
+
+    @property
+    def all(self) -> list[Candidate[S]]:
+        """Every candidate, in reading order."""
+        return [candidate for found in self.by_position.values() for candidate in found]
+
+    def keep(self, is_kept: Callable[[Candidate[S]], bool]) -> None:
+        """Drop the other candidates, and positions that have none left."""
+        kept = {p: [c for c in found if is_kept(c)] for p, found in self.by_position.items()}
+        self.by_position = {position: found for position, found in kept.items() if found}
+
+
+def log_probabilities(p: FloatArray) -> FloatArray:
+    """``log p``, finite also where a victim says 0."""
+    return np.asarray(np.log(np.maximum(p, _TINY)), dtype=np.float64)
+
+
+def collect(
+    side: EditableSide[S],
+    reach: Reach[S],
+    settings: ReachSettings,
+    *,
+    rng: np.random.Generator | None = None,
+    token_saliency: TokenSaliency | None = None,
+    ranking: Sequence[int] | None = None,
+) -> Coroutine[CandidateTable[S]]:
+    """Propose at every position, and cut to the ``max_positions`` most salient of those with candidates.
+
+    Args:
+        side: The text.
+        reach: Its clean prediction.
+        settings: See ``ReachSettings``.
+        rng: Needed by the random saliency.
+        token_saliency: Needed by the gradient saliency.
+        ranking: Positions that another text of I(v) ranked first; used in place of an own ranking.
+    """
+    table: CandidateTable[S] = CandidateTable()
+    for position in side.positions:
+        found = [Candidate(position, p.key, p.state) for p in side.propose(side.start, position)]
+        if found:
+            table.by_position[position] = found
+    table.had_positions = bool(table.by_position)
+    if len(table.by_position) > settings.max_positions:
+        if ranking is None:
+            ranking = yield from _ranked(side, reach, table, settings, rng, token_saliency)
+        kept = set([p for p in ranking if p in table.by_position][: settings.max_positions])
+        table.by_position = {p: found for p, found in table.by_position.items() if p in kept}
+    if settings.filter_first:
+        candidates = table.all
+        verdicts = yield Judge(side, [candidate.state for candidate in candidates])
+        for candidate, verdict in zip(candidates, verdicts, strict=True):
+            candidate.is_admissible = bool(verdict)
+        table.keep(lambda candidate: bool(candidate.is_admissible))
+    return table
+
+
+def probe(
+    side: EditableSide[S], reach: Reach[S], table: CandidateTable[S], lead: CandidateTable[Any] | None
+) -> Coroutine[None]:
+    """Measure the effect of every candidate, or take it from another text of I(v) where that has it."""
+    known = {(c.position, c.key): c.effect for c in lead.all} if lead is not None else {}
+    for candidate in table.all:
+        candidate.effect = known.get((candidate.position, candidate.key))
+    unknown = [candidate for candidate in table.all if candidate.effect is None]
+    clean = log_probabilities(reach.clean.p)
+    for start in range(0, len(unknown), _CHUNK):
+        part = unknown[start : start + _CHUNK]
+        rows = yield Score([side.text(candidate.state) for candidate in part])
+        for candidate, row in zip(part, rows, strict=False):
+            candidate.p = row
+            candidate.effect = log_probabilities(row) - clean
+        if len(rows) < len(part):
+            table.is_complete = False
+            break
+    table.keep(lambda candidate: candidate.effect is not None)
+
+
+def _ranked(
+    side: EditableSide[S],
+    reach: Reach[S],
+    table: CandidateTable[S],
+    settings: ReachSettings,
+    rng: np.random.Generator | None,
+    token_saliency: TokenSaliency | None,
+) -> Coroutine[list[int]]:
+    """Positions with candidates, the most salient first; ties keep reading order."""
+    positions = list(table.by_position)
+    label = reach.clean.label
+    if settings.saliency == "random":
+        if rng is None:
+            raise UsageError("random saliency needs a random generator: pass rng")
+        return [positions[i] for i in rng.permutation(len(positions))]
+    if settings.saliency == "gradient":
+        if token_saliency is None:
+            raise UsageError(
+                "saliency gradient needs a white-box victim, such as a Hugging Face model: "
+                "choose saliency delete, mask or random"
+            )
+        spans = [side.span(position) for position in positions]
+        scores = [float(score) for score in token_saliency(side.text(side.start), label, spans)]
+    else:
+        mask_token = settings.mask_token if settings.saliency == "mask" else None
+        scores = []
+        # Occlusions of a long text hold many copies of it: they are taken in chunks.
+        source = iter(positions)
+        while chunk := list(islice(source, _CHUNK)):
+            rows = yield Score([side.without(position, mask_token) for position in chunk])
+            scores += [float(reach.clean.p[label] - row[label]) for row in rows]
+            if len(rows) < len(chunk):
+                table.is_complete = False
+                break
+    table.saliency = dict(zip(positions, scores, strict=False))
+    # Differences below 1e-9 are the floating-point noise of batching; they must not order positions.
+    return sorted(table.saliency, key=lambda p: (-round(table.saliency[p], 9), p))

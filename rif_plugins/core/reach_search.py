@@ -1,0 +1,292 @@
+"""The search of all texts of I(v): greedy, or with a beam, towards the labels that are not reached yet.
+
+Effects of single replacements order the candidates; the best one is tried on top of the edits so far, and
+is kept when the filter admits the text with *all* edits and the victim confirms the gain. A search ends
+when its label is reached, when no candidate helps, or when all remaining effects together would not
+suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rif_plugins.core.combination import MIN_GAIN
+from rif_plugins.core.reach import Path, Reach, ReachSettings, SideStop, Waypoint
+from rif_plugins.core.reach_candidates import (
+    Candidate,
+    CandidateTable,
+    TokenSaliency,
+    collect,
+    log_probabilities,
+    probe,
+)
+from rif_plugins.core.requests import Coroutine, Judge, Score, gather
+from rif_plugins.core.sides import EditableSide
+from rif_plugins.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+S = TypeVar("S")
+
+
+def search_members(
+    members: Sequence[EditableSide[S]],
+    label: int,
+    settings: ReachSettings | None = None,
+    *,
+    rng: np.random.Generator | None = None,
+    token_saliency: TokenSaliency | None = None,
+) -> Coroutine[list[Reach[S]]]:
+    """Search every text of I(v) once.
+
+    Args:
+        members: The original first, then the similar texts. Equal position numbers mean the same token.
+        label: The right label ``y``.
+        settings: See ``ReachSettings``.
+        rng: Needed by the random saliency only.
+        token_saliency: Needed by the gradient saliency only.
+
+    Returns:
+        What each text reaches, in the order given.
+
+    Raises:
+        UsageError: The budget does not even pay for the clean texts.
+    """
+    settings = settings or ReachSettings()
+    rows = yield Score([member.text(member.start) for member in members])
+    if len(rows) < len(members):
+        raise UsageError(
+            f"the query budget does not pay for the clean texts: expected {len(members)} rows or more"
+        )
+    reaches = [Reach.of(Waypoint(m.start, row, 0), label) for m, row in zip(members, rows, strict=True)]
+    lead = yield from collect(members[0], reaches[0], settings, rng=rng, token_saliency=token_saliency)
+    ranking = sorted(lead.saliency, key=lambda p: (-round(lead.saliency[p], 9), p)) or list(lead.by_position)
+    others = yield from gather(
+        [
+            collect(
+                member,
+                reach,
+                settings,
+                rng=rng,
+                token_saliency=token_saliency,
+                ranking=[*ranking, *member.positions],
+            )
+            for member, reach in zip(members[1:], reaches[1:], strict=True)
+        ]
+    )
+    yield from probe(members[0], reaches[0], lead, None)
+    shared = lead if settings.shares_probes else None
+    yield from gather(
+        [probe(m, r, t, shared) for m, r, t in zip(members[1:], reaches[1:], others, strict=True)]
+    )
+    searches = [
+        MemberSearch(member, reach, table, label, settings)
+        for member, reach, table in zip(members, reaches, (lead, *others), strict=True)
+    ]
+    yield from gather([search.find_wrong_label() for search in searches])
+    yield from _meet(searches, reaches, label)
+    return reaches
+
+
+def _meet(searches: Sequence[MemberSearch[S]], reaches: Sequence[Reach[S]], label: int) -> Coroutine[None]:
+    """Let every text try the wrong labels that the others reached, until nothing new is reached."""
+    while True:
+        wrong = sorted(set().union(*(reach.labels for reach in reaches)) - {label})
+        todo = [(s, [b for b in wrong if s.is_open(b)]) for s in searches]
+        rounds = [search.toward_all(labels) for search, labels in todo if labels]
+        if not rounds:
+            return
+        yield from gather(rounds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node(Generic[S]):
+    """A state of the beam and the candidates that are still open on top of it."""
+
+    path: Path[S]
+    keys: tuple[tuple[int, str], ...]
+    open: dict[int, tuple[Candidate[S], ...]]
+
+    @property
+    def end(self) -> Waypoint[S]:
+        return self.path[-1]
+
+
+class MemberSearch(Generic[S]):
+    """The searches of one text, one a label aimed at; they share all predictions."""
+
+    def __init__(
+        self,
+        side: EditableSide[S],
+        reach: Reach[S],
+        table: CandidateTable[S],
+        label: int,
+        settings: ReachSettings,
+    ) -> None:
+        self.side = side
+        self.reach = reach
+        self.table = table
+        self.label = label
+        self.settings = settings
+        self.tried: set[int] = set()
+        reach.saliency = table.saliency
+        if not table.is_complete:
+            reach.stop = "budget"
+        elif not table.had_positions:
+            reach.stop = "no_positions"
+
+    def is_open(self, label: int) -> bool:
+        """Whether a label was neither reached nor aimed at yet, and may still be paid for."""
+        return label not in self.reach.paths and label not in self.tried and self.reach.stop != "budget"
+
+    def find_wrong_label(self) -> Coroutine[None]:
+        """Reach the right label where the clean text is wrong, else any wrong label, the likeliest first."""
+        p = self.reach.clean.p
+        if self.reach.clean.label != self.label:
+            yield from self.toward_all([self.label])
+            return
+        wrong = sorted((c for c in range(len(p)) if c != self.label), key=lambda c: (-round(float(p[c]), 9), c))
+        for label in wrong[: self.settings.n_labels]:
+            yield from self.toward_all([label])
+            if len(self.reach.paths) > 1:
+                return
+
+    def toward_all(self, labels: Sequence[int]) -> Coroutine[None]:
+        """Aim at labels one after another; those reached on the way are left out."""
+        for label in labels:
+            if self.is_open(label):
+                self.tried.add(label)
+                stop = yield from self._toward(label)
+                if self.reach.stop != "budget" and self.table.had_positions:
+                    self.reach.stop = stop
+
+    def _toward(self, label: int) -> Coroutine[SideStop]:
+        root = _Node((self.reach.clean,), (), {p: tuple(c) for p, c in self.table.by_position.items()})
+        beam = [root]
+        while beam:
+            grown = yield from gather([self._extend(node, label) for node in beam])
+            nodes: dict[tuple[tuple[int, str], ...], _Node[S]] = {}
+            for found, stop in grown:
+                for node in found:
+                    nodes.setdefault(tuple(sorted(node.keys)), node)
+                if stop == "budget":
+                    self.reach.stop = "budget"
+            if label in self.reach.paths:
+                return "exhausted"
+            if self.reach.stop == "budget":
+                return "budget"
+            last = {stop for _, stop in grown}
+            ranked = sorted(nodes.values(), key=lambda n: -round(float(_margin(n.end.p, label)) / MIN_GAIN))
+            beam = ranked[: self.settings.beam]
+        return "out_of_reach" if "out_of_reach" in last else "exhausted"
+
+    def _extend(self, node: _Node[S], label: int) -> Coroutine[tuple[list[_Node[S]], SideStop]]:
+        """Up to ``beam`` admissible edits on top of a node that raise the label, the best first."""
+        found: list[_Node[S]] = []
+        settings = self.settings
+        if settings.max_edits is not None and node.end.n_edits >= settings.max_edits:
+            return found, "exhausted"
+        here = log_probabilities(node.end.p)
+        remaining = dict(node.open)
+        for candidate in _in_order(remaining, here, label):
+            if not settings.filter_first and not self._is_in_reach(remaining, here, label, node.end.n_edits):
+                return found, "out_of_reach"
+            point, is_paid = yield from self._try(node, candidate)
+            remaining = _without(remaining, candidate)
+            if not is_paid:
+                return found, "budget"
+            if point is None:
+                continue
+            path = (*node.path, point)
+            self.reach.note(path, self.label)
+            if _margin(point.p, label) - _margin(node.end.p, label) <= MIN_GAIN:
+                continue
+            rest = {p: c for p, c in remaining.items() if p != candidate.position}
+            found.append(_Node(path, (*node.keys, (candidate.position, candidate.key)), rest))
+            if point.label == label or len(found) >= settings.beam:
+                break
+        return found, "exhausted"
+
+    def _try(self, node: _Node[S], candidate: Candidate[S]) -> Coroutine[tuple[Waypoint[S] | None, bool]]:
+        """The measured state with one more edit, or None when it is refused; and whether it was paid for."""
+        is_first = len(node.path) == 1
+        state = (
+            candidate.state
+            if is_first
+            else self.side.combine(node.end.state, candidate.position, candidate.key)
+        )
+        if state is None:
+            return None, True
+        verdict = candidate.is_admissible if is_first else None
+        if verdict is None:
+            answers = yield Judge(self.side, [state])
+            verdict = bool(answers[0])
+            if is_first:
+                candidate.is_admissible = verdict
+        if not verdict:
+            return None, True
+        p = candidate.p if is_first else None
+        if p is None:
+            rows = yield Score([self.side.text(state)])
+            if not len(rows):
+                return None, False
+            p = rows[0]
+            if is_first:
+                # An estimate from another text of I(v) is replaced by what was measured here.
+                candidate.p = p
+                candidate.effect = log_probabilities(p) - log_probabilities(self.reach.clean.p)
+        return Waypoint(state, p, node.end.n_edits + 1), True
+
+    def _is_in_reach(
+        self, remaining: dict[int, tuple[Candidate[S], ...]], here: FloatArray, label: int, n_edits: int
+    ) -> bool:
+        """Whether all remaining effects together, times ``optimism``, could make a label the largest."""
+        if not np.isfinite(self.settings.optimism):
+            return True
+        best = np.array([np.max(_advantages(found, label), axis=0) for found in remaining.values()])
+        gains = np.sort(np.maximum(best, 0.0), axis=0)[::-1]
+        if self.settings.max_edits is not None:
+            gains = gains[: self.settings.max_edits - n_edits]
+        lead = here[label] - here
+        return bool((lead + self.settings.optimism * gains.sum(axis=0) >= 0.0).all())
+
+
+def _margin(p: FloatArray, label: int) -> float:
+    log_p = log_probabilities(p)
+    return float(log_p[label] - np.delete(log_p, label).max())
+
+
+def _advantages(candidates: Sequence[Candidate[S]], label: int) -> FloatArray:
+    """``(n, k)``: how much each candidate raises the label against each other label."""
+    effects = np.array([candidate.effect for candidate in candidates], dtype=np.float64)
+    return np.asarray(effects[:, [label]] - effects, dtype=np.float64)
+
+
+def _in_order(
+    remaining: dict[int, tuple[Candidate[S], ...]], here: FloatArray, label: int
+) -> list[Candidate[S]]:
+    """Candidates that should raise the label on top of the edits so far, the best first."""
+    candidates = [candidate for found in remaining.values() for candidate in found]
+    if not candidates:
+        return []
+    effects = np.array([candidate.effect for candidate in candidates], dtype=np.float64)
+    estimated = here[None, :] + effects
+    rivals = np.delete(estimated, label, axis=1).max(axis=1)
+    gains = estimated[:, label] - rivals - (here[label] - np.delete(here, label).max())
+    # Rounded, so that the floating-point noise of batching does not order candidates.
+    rounded = np.round(gains / MIN_GAIN)
+    order = np.argsort(-rounded, kind="stable")
+    return [candidates[i] for i in order if rounded[i] > 1]
+
+
+def _without(
+    remaining: dict[int, tuple[Candidate[S], ...]], candidate: Candidate[S]
+) -> dict[int, tuple[Candidate[S], ...]]:
+    """The open candidates without one of them."""
+    left = tuple(c for c in remaining[candidate.position] if c is not candidate)
+    rest = {p: c for p, c in remaining.items() if p != candidate.position}
+    return {**rest, candidate.position: left} if left else rest

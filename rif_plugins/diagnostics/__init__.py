@@ -1,0 +1,1 @@
+"""What stands behind the figures of a run: is the victim fit to be audited."""

@@ -1,0 +1,144 @@
+"""The report page: one file that opens from disk and reaches for nothing.
+
+Everything is escaped by the template engine; data for the script is a JSON block that cannot end itself; a
+content security policy forbids the page to load, send or run anything but its own script and style, which it
+names by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rif_plugins.core.run_result import RunResult
+from rif_plugins.errors import UsageError
+from rif_plugins.reports import comparison as compared
+from rif_plugins.reports import figures, view
+from rif_plugins.reports.characters import printable, well_formed
+from rif_plugins.reports.payload import findings_payload, island
+
+DATA = Path(__file__).parent / "data"
+
+
+def write_html(run: RunResult, path: Path | str) -> None:
+    """Write the report of a run.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    _write(path, render_html(run))
+
+
+def render_html(run: RunResult) -> str:
+    """The report of a run as one HTML page."""
+    from markupsafe import Markup
+
+    findings = view.distinct_findings(run)
+    payload = findings_payload(findings, [str(name) for name in run.configuration.get("label_names") or []])
+    charts = [(chart, figures.quadrant_cells(chart)) for chart in view.quadrants(run)]
+    return _render(
+        "report.html.j2",
+        "report.js",
+        run=run,
+        view=view,
+        charts=charts,
+        payload=Markup(island(payload)),  # noqa: S704 - `island` escapes what could end the block
+        n_findings=len(findings),
+    )
+
+
+def write_comparison_html(comparison: Mapping[str, Any], path: Path | str) -> None:
+    """Write the page that compares models: ranks on the three axes and where the order changes.
+
+    Args:
+        comparison: What `rif compare` found, as plain JSON values; see `reports.comparison`.
+        path: Where to write.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    _write(path, render_comparison_html(comparison))
+
+
+def render_comparison_html(comparison: Mapping[str, Any]) -> str:
+    """The comparison page."""
+    models = compared.models_of(comparison)
+    chart = figures.rank_chart(
+        [name for _, name in compared.AXES], [(model.name, model.ranks) for model in models]
+    )
+    return _render("comparison.html.j2", None, comparison=comparison, compared=compared, models=models, chart=chart)
+
+
+def _render(template: str, script_name: str | None, **values: Any) -> str:
+    from markupsafe import Markup
+
+    style = _source("report.css")
+    script = _source(script_name) if script_name else ""
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src '{_hash(style)}'",
+            f"script-src '{_hash(script)}'" if script else "script-src 'none'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    page: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            policy=policy,
+            style=Markup(style),  # noqa: S704 - files of this package
+            script=Markup(script),  # noqa: S704
+            **values,
+        )
+    )
+    return well_formed(page)
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(DATA),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        printable=printable, cell=view.cell_text, readable=view.readable, track=figures.track
+    )
+    environment.globals.update(figures=figures)
+    return environment
+
+
+@cache
+def _source(name: str) -> str:
+    return "\n" + (DATA / name).read_text(encoding="utf-8").strip() + "\n"
+
+
+def _hash(source: str) -> str:
+    digest = hashlib.sha256(source.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _write(path: Path | str, page: str) -> None:
+    target = Path(path)
+    temporary = target.with_name(target.name + ".new")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {target}: {error.strerror}; choose a folder that you may write to"
+        ) from error

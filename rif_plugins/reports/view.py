@@ -1,0 +1,379 @@
+"""What every report says, once: the headline, the tables and the figures of a run, ready to be laid out.
+
+Text, HTML and the notebook lay out the same `Table` and `Line` objects, so they cannot disagree. Nothing is
+computed here but counts of records; every rate is read from the run's summary.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from rif_plugins.core.outcomes import Outcome
+from rif_plugins.core.results import Record
+from rif_plugins.core.run_result import FAIRNESS_ONLY, ROBUSTNESS_ONLY, RunResult
+from rif_plugins.reports.characters import printable
+
+NONE = "–"
+TARGET_HELP = {
+    "robust_biased": "the original is right, the similar text gets another answer",
+    "unrobust_fair": "both texts get the same wrong answer",
+    "unrobust_biased": "the original is wrong, the similar text gets another answer",
+    ROBUSTNESS_ONLY: "only the original is edited, until it is wrong; the pair is ignored",
+    FAIRNESS_ONLY: "the same edit on both sides, until the answers differ; the label is ignored",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number of the summary with its interval; shares print as percent, other numbers plainly."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    successes: int | None = None
+    total: float | None = None
+
+    @classmethod
+    def of(cls, data: object) -> Value:
+        """Read ``{"value", "low", "high", "successes", "total"}``; anything else is an absent value."""
+        if not isinstance(data, Mapping):
+            return cls()
+        return cls(*(data.get(name) for name in ("value", "low", "high", "successes", "total")))
+
+    @property
+    def is_known(self) -> bool:
+        """True when there is a value."""
+        return self.value is not None
+
+    @property
+    def short(self) -> str:
+        """The value alone."""
+        if self.value is None:
+            return NONE
+        return f"{self.value:.1%}" if self.successes is not None else f"{self.value:.3g}"
+
+    @property
+    def interval(self) -> str:
+        """The interval alone, empty when there is none."""
+        if self.value is None or self.low is None or self.high is None:
+            return ""
+        if self.successes is not None:
+            return f"{self.low:.1%} to {self.high:.1%}"
+        return f"{self.low:.3g} to {self.high:.3g}"
+
+    def __str__(self) -> str:
+        return f"{self.short} [{self.interval}]" if self.interval else self.short
+
+
+Cell = str | int | float | Value
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A titled table; the first column names the row."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def texts(self) -> list[list[str]]:
+        """All cells as they are printed."""
+        return [[cell_text(cell) for cell in row] for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of a chart of shares."""
+
+    name: str
+    value: Value
+    help: str = ""
+    is_strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quadrants:
+    """Pairs of one target by their final outcome: ``(already so before any edit, reached by edits)``."""
+
+    target: str
+    total: int
+    cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    statuses: Mapping[str, int] = field(default_factory=dict)
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell as it is printed: counts with separators, fractions with three digits."""
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.3g}"
+    return printable(cell)
+
+
+def readable(name: str) -> str:
+    """An identifier as words."""
+    return printable(name).replace("_", " ")
+
+
+def model_name(run: RunResult) -> str:
+    """The model's name without its folders."""
+    model = str(run.configuration.get("model") or "the model")
+    return printable(PurePath(model).name or model)
+
+
+def is_predicted(run: RunResult) -> bool:
+    """True when the labels are the model's own clean predictions."""
+    return run.configuration.get("labels") == "predicted"
+
+
+def distinct_records(run: RunResult) -> list[Record]:
+    """Every record once, in order; a later record of the same id replaces the earlier one."""
+    return list({record.id: record for record in run.records}.values())
+
+
+def distinct_findings(run: RunResult) -> list[Record]:
+    """The records that end in their target, each once."""
+    return [record for record in distinct_records(run) if record.is_found]
+
+
+def headline(run: RunResult) -> tuple[str, str, str]:
+    """One sentence in three parts; the middle one, the figure, is to be stressed."""
+    rate = Value.of(run.summary.get("rif_rate"))
+    if not rate.is_known:
+        return ("No pair of similar texts was evaluated against all targets, so there is ", "no rate", " to tell.")
+    answer = "keeps the same answer as before the edits" if is_predicted(run) else "gives the same, right answer"
+    return (
+        f"{model_name(run)} {answer} to both texts of ",
+        rate.short,
+        f" of {int(rate.total or 0):,} pairs of similar texts under every edit tried "
+        f"(95% interval {rate.interval}).",
+    )
+
+
+def axes(run: RunResult) -> list[Line]:
+    """The share of pairs that stands on each of the three axes."""
+    summary = run.summary
+    return [
+        Line("Robustness only", Value.of(summary.get("robustness_rate")), TARGET_HELP[ROBUSTNESS_ONLY]),
+        Line("Fairness only", Value.of(summary.get("fairness_rate")), TARGET_HELP[FAIRNESS_ONLY]),
+        Line(
+            "Robust individual fairness",
+            Value.of(summary.get("rif_rate")),
+            "all three targets below: both texts stay right and alike",
+            True,
+        ),
+    ]
+
+
+def axes_sentence(run: RunResult) -> str:
+    """What the single axes alone would have said."""
+    robust, fair, rif = axes(run)
+    if not (robust.value.is_known and fair.value.is_known and rif.value.is_known):
+        return ""
+    return (
+        f"Judged by robustness alone {robust.value.short} of the pairs stand, by fairness alone "
+        f"{fair.value.short}; judged by both at once {rif.value.short}."
+    )
+
+
+def axes_table(run: RunResult) -> Table:
+    """The three axes as a table."""
+    return Table(
+        "Share of pairs that stand",
+        ("Attack", "Stands", "95% interval", "Pairs"),
+        tuple((line.name, line.value.short, line.value.interval, _total(line.value)) for line in axes(run)),
+    )
+
+
+def targets_table(run: RunResult) -> Table:
+    """Natural, induced and shifted findings of every target, and the share of pairs that stands."""
+    blocks = run.summary.get("by_target") or {}
+    rows = []
+    for name in [*(run.summary.get("targets") or blocks)]:
+        block = blocks.get(name, {})
+        rows.append(
+            (
+                readable(name),
+                _count(block, "n_pairs"),
+                _count(block, "n_natural"),
+                _count(block, "n_induced"),
+                _count(block, "n_shifted"),
+                Value.of(block.get("natural_rate")),
+                Value.of(block.get("induced_rate")),
+                Value.of(block.get("resistance_rate")),
+            )
+        )
+    return Table(
+        "By target",
+        ("Target", "Pairs", "Natural", "Induced", "Shifted", "Natural rate", "Induced rate", "Stands"),
+        tuple(rows),
+        "Natural: the unedited pair is already a finding. Induced: found by edits from a pair that was right and "
+        "alike; its rate is over those pairs. Shifted: found from a pair that already failed in another way.",
+    )
+
+
+def final_table(run: RunResult) -> Table:
+    """Robust, fair, and both, of the pair each search ended with."""
+    blocks = run.summary.get("by_target") or {}
+    names = ("robustness_rate", "fairness_rate", "rif_rate")
+    return Table(
+        "The pair that each search ends with",
+        ("Target", "Original right", "Answers alike", "Both"),
+        tuple(
+            (readable(name), *(Value.of(blocks.get(name, {}).get(key)) for key in names))
+            for name in [*(run.summary.get("targets") or blocks)]
+        ),
+    )
+
+
+def clean_table(run: RunResult) -> Table:
+    """What the model does before any edit."""
+    rows = [
+        ("Original text right", Value.of(run.summary.get("accuracy"))),
+        ("Both texts answered alike", Value.of(run.summary.get("individual_fairness_rate"))),
+        ("Right and alike", Value.of((run.summary.get("clean") or {}).get("robust_fair_rate"))),
+    ]
+    return Table("Before any edit", ("Pairs", "Share"), tuple(rows))
+
+
+def attack_counts(run: RunResult) -> list[Line]:
+    """How many of the three violations a pair meets: the ``n_attack`` histogram."""
+    words = ("none: the pair stands", "one", "two", "all three")
+    return [
+        Line(f"{number}", Value.of(value), words[int(number)] if number in "0123" else "")
+        for number, value in (run.summary.get("n_attack") or {}).items()
+    ]
+
+
+def groups_tables(run: RunResult) -> list[Table]:
+    """The three axes by attribute, by value and by label; tables with one row or none are left out."""
+    names = ("robustness_rate", "fairness_rate", "rif_rate")
+    tables = []
+    for key, title in (
+        ("by_attribute", "By attribute"),
+        ("by_value", "By value"),
+        ("by_label", "By predicted label" if is_predicted(run) else "By label"),
+    ):
+        blocks = run.summary.get(key) or {}
+        if len(blocks) < 2:
+            continue
+        rows = tuple(
+            (
+                printable(block.get("name", name)).replace(" -> ", " → "),
+                _count(block, "n_pairs"),
+                *(Value.of(block.get(rate)) for rate in names),
+            )
+            for name, block in blocks.items()
+        )
+        columns = (title.removeprefix("By ").capitalize(), "Pairs", "Robustness only", "Fairness only", "RIF")
+        tables.append(Table(f"Share of pairs that stand, {title[0].lower()}{title[1:]}", columns, rows))
+    return tables
+
+
+def effort_table(run: RunResult) -> Table:
+    """Edits and equivalence of the findings, cost of a pair."""
+    names = {
+        "mean_equivalence": "Mean equivalence of edited texts",
+        "mean_edits": "Mean edits of a finding, both sides",
+        "mean_changed_tokens": "Mean changed tokens of a finding",
+        "victim_rows_per_pair": "Model rows a pair",
+        "entailment_rows_per_pair": "Entailment rows a pair",
+        "seconds_per_pair": "Seconds a pair",
+    }
+    rows = tuple((title, Value.of(run.summary.get(name))) for name, title in names.items())
+    return Table("Edits and effort", ("Figure", "Value"), tuple(row for row in rows if row[1].is_known))
+
+
+def cost_table(run: RunResult) -> Table:
+    """What was asked of the model, the scorer and the proposer."""
+    cost = run.configuration.get("cost") or {}
+    names = {
+        "victim_rows": "Texts sent to the model",
+        "cache_hits": "Answers taken from the cache",
+        "entailment_rows": "Pairs judged for equivalence",
+        "proposer_calls": "Requests for candidates",
+    }
+    rows = [(title, cost.get(name, run.summary.get(name))) for name, title in names.items()]
+    return Table("Queries", ("What", "Count"), tuple((a, int(b)) for a, b in rows if b is not None))
+
+
+def times(run: RunResult) -> list[tuple[str, float]]:
+    """Seconds of the model, the scorer, the proposer and the search."""
+    time = run.configuration.get("time") or run.summary.get("time") or {}
+    names = {"victim": "model", "entailment": "equivalence", "proposer": "candidates", "search": "search"}
+    return [(names[name], float(time[name])) for name in names if time.get(name) is not None]
+
+
+def checks(run: RunResult) -> list[tuple[str, str, str]]:
+    """Name, status and message of every victim check."""
+    return [
+        (readable(str(c.get("name", ""))), str(c.get("status", "")), printable(c.get("message", "")))
+        for c in run.configuration.get("victim_checks") or []
+    ]
+
+
+def left_out_table(run: RunResult) -> Table:
+    """Examples that were not evaluated, by reason."""
+    rows: list[tuple[Cell, ...]] = [
+        (f"skipped: {printable(reason)}", int(number))
+        for reason, number in (run.summary.get("skip_reasons") or {}).items()
+    ]
+    if errors := _count(run.summary, "n_errors"):
+        rows.append(("error", errors))
+    return Table("Examples left out", ("Reason", "Examples"), tuple(rows))
+
+
+def errors(run: RunResult, limit: int = 50) -> list[tuple[str, str]]:
+    """Example and message of the first errors."""
+    found = [record for record in distinct_records(run) if record.status == "error"]
+    return [(printable(record.example), printable(record.message or record.stop_reason)) for record in found[:limit]]
+
+
+def quadrants(run: RunResult) -> list[Quadrants]:
+    """Counts of pairs by final outcome, for every target, from the records."""
+    by_target: dict[str, list[Record]] = {}
+    for record in distinct_records(run):
+        if record.is_evaluated:
+            by_target.setdefault(record.target, []).append(record)
+    known = [name for name in run.summary.get("targets") or [] if name in by_target]
+    charts = []
+    for target in [*known, *(name for name in by_target if name not in known)]:
+        records = by_target[target]
+        before = Counter(r.outcome for r in records if r.clean_outcome == r.outcome)
+        reached = Counter(r.outcome for r in records if r.clean_outcome != r.outcome)
+        cells = {str(outcome): (before[str(outcome)], reached[str(outcome)]) for outcome in Outcome}
+        charts.append(Quadrants(target, len(records), cells, Counter(r.status for r in records)))
+    return charts
+
+
+def facts(run: RunResult) -> list[tuple[str, str]]:
+    """What was audited, when, and with which version."""
+    of, summary = run.configuration, run.summary
+    labels = "predicted by the model itself" if is_predicted(run) else "given with the data"
+    rows: Sequence[tuple[str, object]] = (
+        ("Model", of.get("model")),
+        ("Data", of.get("data")),
+        ("Labels", labels),
+        ("Examples", cell_text(_count(summary, "n_examples"))),
+        ("Pairs", cell_text(_count(summary, "n_pairs"))),
+        ("Findings", cell_text(len(distinct_findings(run)))),
+        ("Finished", of.get("finished")),
+        ("Version", of.get("version")),
+    )
+    return [(name, printable(value)) for name, value in rows if value not in (None, "")]
+
+
+def scorers(run: RunResult) -> list[str]:
+    """Names of the entailment scorers that judged the edits."""
+    return sorted({printable(record.scorer) for record in run.records if record.scorer})
+
+
+def _count(block: Mapping[str, Any], name: str) -> int:
+    return int(block.get(name) or 0)
+
+
+def _total(value: Value) -> Cell:
+    return NONE if value.total is None else int(value.total)

@@ -1,0 +1,140 @@
+"""Gradients of models that have none: differences of outputs, every row of them counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rif_plugins.core.predictions import OutputKind
+from rif_plugins.tables.schema import TableSchema
+from rif_plugins.tabular.gradients import GradientSource
+from rif_plugins.tabular.losses import FloatArray, IntArray, LossKind, loss_values
+from rif_plugins.tabular.moves import own_step
+from rif_plugins.tabular.row_random import RowRandom
+
+_SMALLEST_RANGE_FRACTION = 0.05
+
+
+class _Differences(GradientSource):
+    """Shared: how far each feature is moved, and where its bounds are."""
+
+    is_black_box = True
+
+    def __init__(
+        self, estimator: Any, schema: TableSchema, *, batch_size: int = 4096, outputs: OutputKind = "auto"
+    ) -> None:
+        super().__init__(estimator, batch_size=batch_size, outputs=outputs)
+        self.schema = schema
+        self._width = np.concatenate([np.full(c.width, _difference(c)) for c in schema.columns])
+        self._low, self._high = feature_bounds(schema)
+        self._groups = [schema.slice_of(c.name) for c in schema.columns if c.kind == "one_hot"]
+
+    @property
+    def _gradient_batch(self) -> int:
+        return max(1, self.batch_size // (2 * self.schema.n_features))
+
+    def _values(self, x: FloatArray, label: IntArray, kind: LossKind) -> FloatArray:
+        return loss_values(kind, self.probabilities(x), label)
+
+
+class FiniteDifferences(_Differences):
+    """Central differences, one feature at a time: ``2d`` rows of the model a gradient.
+
+    A number or code moves by its column's step (a twentieth of the range for plain numbers, since trees are
+    flat between their thresholds), never beyond its bounds. A feature of a one-hot group is the change that
+    choosing its category would make: the rows asked are valid rows.
+    """
+
+    def _gradient(self, x: FloatArray, label: IntArray, kind: LossKind) -> tuple[FloatArray, FloatArray]:
+        n, d = x.shape
+        own = self.probabilities(x)
+        upper = np.repeat(x[:, None, :], d, axis=1)
+        lower = upper.copy()
+        each = np.arange(d)
+        upper[:, each, each] = np.clip(x + self._width, self._low, self._high)
+        lower[:, each, each] = np.clip(x - self._width, self._low, self._high)
+        distance = upper[:, each, each] - lower[:, each, each]
+        for group in self._groups:
+            for feature in range(group.start, group.stop):
+                upper[:, feature, group] = 0.0
+                upper[:, feature, feature] = 1.0
+                lower[:, feature, :] = x
+                distance[:, feature] = 1.0
+        rows = np.concatenate([upper.reshape(-1, d), lower.reshape(-1, d)])
+        values = self._values(rows, np.tile(np.repeat(label, d), 2), kind).reshape(2, n, d)
+        change = values[0] - values[1]
+        return own, np.divide(change, distance, out=np.zeros_like(change), where=distance > 0)
+
+
+class ZeroOrderDifferences(_Differences):
+    """Simultaneous random differences (Spall 1992): ``2·n_directions`` rows of the model a gradient.
+
+    Args:
+        estimator: An ART classifier.
+        schema: The schema.
+        batch_size: Rows a call of the model.
+        outputs: What the model returns.
+        n_directions: Random sign vectors a gradient.
+        seed: With the row's values it decides the sign vectors.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        schema: TableSchema,
+        *,
+        batch_size: int = 4096,
+        outputs: OutputKind = "auto",
+        n_directions: int = 8,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(estimator, schema, batch_size=batch_size, outputs=outputs)
+        self.n_directions = n_directions
+        self.seed = seed
+
+    def _gradient(self, x: FloatArray, label: IntArray, kind: LossKind) -> tuple[FloatArray, FloatArray]:
+        n, d = x.shape
+        own = self.probabilities(x)
+        random = RowRandom(self.seed, x)
+        signs = np.stack(
+            [
+                np.stack([random.signs(direction * d + feature) for feature in range(d)], axis=1)
+                for direction in range(self.n_directions)
+            ],
+            axis=1,
+        )
+        upper = np.clip(x[:, None, :] + signs * self._width, self._low, self._high)
+        lower = np.clip(x[:, None, :] - signs * self._width, self._low, self._high)
+        rows = np.concatenate([upper.reshape(-1, d), lower.reshape(-1, d)])
+        labels = np.tile(np.repeat(label, self.n_directions), 2)
+        values = self._values(rows, labels, kind).reshape(2, n, self.n_directions)
+        change = (values[0] - values[1])[:, :, None]
+        distance = upper - lower
+        slopes = np.divide(change, distance, out=np.zeros_like(distance), where=distance != 0)
+        return own, np.asarray(slopes.mean(axis=1))
+
+
+def feature_bounds(schema: TableSchema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest and highest value of every feature, ``(d,)`` each; infinite where there is no bound."""
+    low, high = [], []
+    for column in schema.columns:
+        if column.kind == "one_hot":
+            low += [0.0] * column.width
+            high += [1.0] * column.width
+            continue
+        low.append(min(column.values) if column.values else _or(column.low, -np.inf))
+        high.append(max(column.values) if column.values else _or(column.high, np.inf))
+    return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
+
+
+def _difference(column: Any) -> float:
+    step = own_step(column)
+    if column.kind == "numeric" and column.step is None and None not in (column.low, column.high):
+        return max(step, _SMALLEST_RANGE_FRACTION * float(column.high - column.low))
+    return step
