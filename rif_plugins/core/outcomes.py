@@ -49,6 +49,28 @@ TARGETS: tuple[Outcome, Outcome, Outcome] = (
     Outcome.UNROBUST_BIASED,
 )
 
+ROBUSTNESS_ONLY = "robustness_only"
+FAIRNESS_ONLY = "fairness_only"
+AXES = (ROBUSTNESS_ONLY, FAIRNESS_ONLY)
+"""Single-axis attacks that run beside the targets: flip the original whatever the pair does; make the two
+predictions of a pair differ with the same edits on both sides, whatever the label."""
+ALL_TARGETS: tuple[str, ...] = (*map(str, TARGETS), *AXES)
+
+
+def is_in_target(outcome: Outcome, target: str) -> bool:
+    """Whether an outcome is what a target or a single-axis attack aims at.
+
+    >>> is_in_target(Outcome.UNROBUST_FAIR, "robustness_only")
+    True
+    >>> is_in_target(Outcome.UNROBUST_FAIR, "fairness_only")
+    False
+    """
+    if target == ROBUSTNESS_ONLY:
+        return not outcome.is_robust
+    if target == FAIRNESS_ONLY:
+        return not outcome.is_fair
+    return str(outcome) == str(target)
+
 
 def classify(label: int, prediction: int, similar_predictions: int | Iterable[int]) -> Outcome:
     """Name the outcome of a text and one or several similar texts.

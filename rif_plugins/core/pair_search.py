@@ -30,7 +30,7 @@ S = TypeVar("S")
 PositionMode = Literal["shared", "independent", "coupled"]
 SaliencyMethod = Literal["delete", "mask", "random"]
 StopReason = Literal[
-    "natural", "success", "exhausted", "no_positions", "out_of_reach", "budget", "unconfirmed"
+    "natural", "success", "exhausted", "no_positions", "out_of_reach", "budget", "unconfirmed", "certified"
 ]
 
 

@@ -16,7 +16,7 @@ nothing. Only the exhaustive search (see ``exhaustive``) gives the equivalences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -30,7 +30,7 @@ from rif_plugins.errors import UsageError
 
 FloatArray = NDArray[np.float64]
 S = TypeVar("S")
-SideStop = Literal["exhausted", "no_positions", "out_of_reach", "budget"]
+SideStop = Literal["exhausted", "no_positions", "out_of_reach", "budget", "certified"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,32 +193,48 @@ def pair_result(
     The trajectory takes both sides forward together; a side that is done is held.
     """
     target = objective.target
-    ends = best_ends(original, similar, label, target)
-    clean = PairState(original.clean.state, similar.clean.state, original.clean.p, similar.clean.p)
-    clean_outcome = clean.outcome(label)
-    if ends is None:
-        first: Path[S] = (original.clean,)
-        second: Path[S] = (similar.clean,)
-        reason: StopReason = weaker_stop(original.stop, similar.stop)
+    clean_outcome = classify(label, original.clean.label, similar.clean.label)
+    reason: StopReason
+    first: Path[S] = (original.clean,)
+    second: Path[S] = (similar.clean,)
+    if clean_outcome is target:
+        reason = "natural"
+    elif (ends := best_ends(original, similar, label, target)) is not None:
+        (first, second), reason = ends, "success"
     else:
-        first, second = ends
-        reason = "natural" if clean_outcome is target else "success"
-    if reason == "natural":
-        first, second = (original.clean,), (similar.clean,)
-    end, end_similar = first[-1], second[-1]
-    state = PairState(end.state, end_similar.state, end.p, end_similar.p, end.n_edits, end_similar.n_edits)
+        reason = weaker_stop(original.stop, similar.stop)
+    return result_of(first, second, label, reason, objective)
+
+
+def result_of(
+    first: Path[S],
+    second: Path[S],
+    label: int,
+    reason: StopReason,
+    objective: Callable[[FloatArray, FloatArray, int], Any],
+) -> PairSearchResult[S]:
+    """The result of a pair from the path of each side."""
+    clean = _pair_state(first[0], second[0])
+    state = _pair_state(first[-1], second[-1])
     steps = trajectory(first, second, label, objective)
-    return PairSearchResult(clean, state, clean_outcome, state.outcome(label), reason, steps)
+    return PairSearchResult(clean, state, clean.outcome(label), state.outcome(label), reason, steps)
+
+
+def _pair_state(first: Waypoint[S], second: Waypoint[S]) -> PairState[S]:
+    return PairState(first.state, second.state, first.p, second.p, first.n_edits, second.n_edits)
 
 
 def weaker_stop(first: SideStop, second: SideStop) -> SideStop:
     """The reason that says less about the pair: a budget before a bound before a full search."""
-    order: tuple[SideStop, ...] = ("budget", "out_of_reach", "exhausted", "no_positions")
+    order: tuple[SideStop, ...] = ("budget", "out_of_reach", "exhausted", "no_positions", "certified")
     return min((first, second), key=order.index)
 
 
 def trajectory(
-    first: Sequence[Waypoint[Any]], second: Sequence[Waypoint[Any]], label: int, objective: Objective
+    first: Sequence[Waypoint[Any]],
+    second: Sequence[Waypoint[Any]],
+    label: int,
+    objective: Callable[[FloatArray, FloatArray, int], Any],
 ) -> tuple[Step, ...]:
     """The steps of both sides side by side; the shorter one is held at its end."""
     steps = []

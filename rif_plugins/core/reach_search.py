@@ -8,9 +8,9 @@ suffice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ def search_members(
     *,
     rng: np.random.Generator | None = None,
     token_saliency: TokenSaliency | None = None,
-) -> Coroutine[list[Reach[S]]]:
+) -> Coroutine[list[MemberSearch[S]]]:
     """Search every text of I(v) once.
 
     Args:
@@ -51,7 +51,7 @@ def search_members(
         token_saliency: Needed by the gradient saliency only.
 
     Returns:
-        What each text reaches, in the order given.
+        The searches in the order given; ``reach`` is what each text reaches.
 
     Raises:
         UsageError: The budget does not even pay for the clean texts.
@@ -88,14 +88,14 @@ def search_members(
         for member, reach, table in zip(members, reaches, (lead, *others), strict=True)
     ]
     yield from gather([search.find_wrong_label() for search in searches])
-    yield from _meet(searches, reaches, label)
-    return reaches
+    yield from _meet(searches, label)
+    return searches
 
 
-def _meet(searches: Sequence[MemberSearch[S]], reaches: Sequence[Reach[S]], label: int) -> Coroutine[None]:
+def _meet(searches: Sequence[MemberSearch[S]], label: int) -> Coroutine[None]:
     """Let every text try the wrong labels that the others reached, until nothing new is reached."""
     while True:
-        wrong = sorted(set().union(*(reach.labels for reach in reaches)) - {label})
+        wrong = sorted(set().union(*(search.reach.labels for search in searches)) - {label})
         todo = [(s, [b for b in wrong if s.is_open(b)]) for s in searches]
         rounds = [search.toward_all(labels) for search, labels in todo if labels]
         if not rounds:
@@ -149,7 +149,9 @@ class MemberSearch(Generic[S]):
         if self.reach.clean.label != self.label:
             yield from self.toward_all([self.label])
             return
-        wrong = sorted((c for c in range(len(p)) if c != self.label), key=lambda c: (-round(float(p[c]), 9), c))
+        wrong = sorted(
+            (c for c in range(len(p)) if c != self.label), key=lambda c: (-round(float(p[c]), 9), c)
+        )
         for label in wrong[: self.settings.n_labels]:
             yield from self.toward_all([label])
             if len(self.reach.paths) > 1:
@@ -192,11 +194,13 @@ class MemberSearch(Generic[S]):
             return found, "exhausted"
         here = log_probabilities(node.end.p)
         remaining = dict(node.open)
-        for candidate in _in_order(remaining, here, label):
-            if not settings.filter_first and not self._is_in_reach(remaining, here, label, node.end.n_edits):
+        for candidate in in_order(remaining, here, label):
+            left = None if settings.max_edits is None else settings.max_edits - node.end.n_edits
+            optimism = np.inf if settings.filter_first else settings.optimism
+            if not is_in_reach(remaining, here, label, optimism=optimism, max_edits=left):
                 return found, "out_of_reach"
             point, is_paid = yield from self._try(node, candidate)
-            remaining = _without(remaining, candidate)
+            remaining = without(remaining, candidate)
             if not is_paid:
                 return found, "budget"
             if point is None:
@@ -241,18 +245,32 @@ class MemberSearch(Generic[S]):
                 candidate.effect = log_probabilities(p) - log_probabilities(self.reach.clean.p)
         return Waypoint(state, p, node.end.n_edits + 1), True
 
-    def _is_in_reach(
-        self, remaining: dict[int, tuple[Candidate[S], ...]], here: FloatArray, label: int, n_edits: int
-    ) -> bool:
-        """Whether all remaining effects together, times ``optimism``, could make a label the largest."""
-        if not np.isfinite(self.settings.optimism):
-            return True
+
+def is_in_reach(
+    remaining: Mapping[int, Sequence[Candidate[Any]]],
+    here: FloatArray,
+    label: int,
+    *,
+    optimism: float,
+    max_edits: int | None = None,
+) -> bool:
+    """Whether all remaining effects together, times ``optimism``, could make a label the largest.
+
+    Args:
+        remaining: Open candidates by position.
+        here: Log probabilities of the current text, ``(k,)``.
+        label: The label wanted.
+        optimism: Factor on the sum of the largest effects; infinity always says yes.
+        max_edits: Most further edits.
+    """
+    if not np.isfinite(optimism):
+        return True
+    lead = here[label] - here
+    if remaining:
         best = np.array([np.max(_advantages(found, label), axis=0) for found in remaining.values()])
-        gains = np.sort(np.maximum(best, 0.0), axis=0)[::-1]
-        if self.settings.max_edits is not None:
-            gains = gains[: self.settings.max_edits - n_edits]
-        lead = here[label] - here
-        return bool((lead + self.settings.optimism * gains.sum(axis=0) >= 0.0).all())
+        gains = np.sort(np.maximum(best, 0.0), axis=0)[::-1][:max_edits]
+        lead = lead + optimism * gains.sum(axis=0)
+    return bool((lead >= 0.0).all())
 
 
 def _margin(p: FloatArray, label: int) -> float:
@@ -266,7 +284,7 @@ def _advantages(candidates: Sequence[Candidate[S]], label: int) -> FloatArray:
     return np.asarray(effects[:, [label]] - effects, dtype=np.float64)
 
 
-def _in_order(
+def in_order(
     remaining: dict[int, tuple[Candidate[S], ...]], here: FloatArray, label: int
 ) -> list[Candidate[S]]:
     """Candidates that should raise the label on top of the edits so far, the best first."""
@@ -283,7 +301,7 @@ def _in_order(
     return [candidates[i] for i in order if rounded[i] > 1]
 
 
-def _without(
+def without(
     remaining: dict[int, tuple[Candidate[S], ...]], candidate: Candidate[S]
 ) -> dict[int, tuple[Candidate[S], ...]]:
     """The open candidates without one of them."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rif_plugins.core.outcomes import Outcome
+from rif_plugins.core.outcomes import Outcome, is_in_target
 from rif_plugins.core.pair_search import PairSearchResult, Step
 from rif_plugins.core.pairs import Edit, Pair
 from rif_plugins.errors import DataError
@@ -41,6 +41,7 @@ class Record:
         scorer: Name and version of the entailment scorer that judged the edits.
         value_from, value_to: The attribute's value on each side, such as ``"male"``, ``"female"``.
         saliency: ``{side, start, end, score}`` of the ranked tokens, where they were recorded.
+        certificate: After an exhaustive search: the most edits a side, and how many texts were examined.
         pii, pid: By side, one value a step: size of the change of ``p_y`` per changed token, and its sign.
         queries: ``victim_rows``, ``cache_hits``, ``entailment_rows``, ``proposer_calls``.
         message: The error, where there was one.
@@ -74,6 +75,7 @@ class Record:
     value_from: str = ""
     value_to: str = ""
     saliency: list[dict[str, Any]] = field(default_factory=list)
+    certificate: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, schema first."""
@@ -106,11 +108,11 @@ class Record:
         return self.status in ("natural", "induced", "shifted")
 
 
-def status_of(clean: Outcome, final: Outcome, target: Outcome) -> Status:
+def status_of(clean: Outcome, final: Outcome, target: Outcome | str) -> Status:
     """Natural, induced, shifted or failed, by the clean and the final outcome."""
-    if clean is target:
+    if is_in_target(clean, target):
         return "natural"
-    if final is not target:
+    if not is_in_target(final, target):
         return "failed"
     return "induced" if clean is Outcome.ROBUST_FAIR else "shifted"
 
@@ -174,7 +176,7 @@ def searched_record(
     edits: Sequence[Edit],
     example: str,
     label: int,
-    target: Outcome,
+    target: Outcome | str,
     seed: int,
 ) -> Record:
     """The record of a searched pair, costs and equivalence still to be added.
@@ -186,7 +188,7 @@ def searched_record(
         edits: The edits of both sides.
         example: Name of the data row.
         label: The right label.
-        target: The outcome aimed at.
+        target: The outcome aimed at, or the name of a single-axis attack.
         seed: The run's seed.
     """
     pii, pid = impacts(result.trajectory)

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rif_plugins.core.outcomes import TARGETS
+from rif_plugins.core.outcomes import ALL_TARGETS as ALL_TARGETS
+from rif_plugins.core.outcomes import AXES as AXES
+from rif_plugins.core.outcomes import FAIRNESS_ONLY as FAIRNESS_ONLY
+from rif_plugins.core.outcomes import ROBUSTNESS_ONLY as ROBUSTNESS_ONLY
 from rif_plugins.core.result_files import RecordWriter, read_records
 from rif_plugins.core.results import Record
 from rif_plugins.errors import DataError, UsageError
@@ -21,13 +24,6 @@ RUN_SCHEMA = "rif-run/1"
 RUN_FILE = "run.json"
 RESULTS_FILE = "results.jsonl"
 SUMMARY_FILE = "summary.json"
-
-ROBUSTNESS_ONLY = "robustness_only"
-FAIRNESS_ONLY = "fairness_only"
-AXES = (ROBUSTNESS_ONLY, FAIRNESS_ONLY)
-"""Single-axis attacks that run beside the targets: flip the original whatever the pair does; make the two
-predictions of a pair differ with the same edit on both sides, whatever the label."""
-ALL_TARGETS: tuple[str, ...] = (*map(str, TARGETS), *AXES)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Rank models on robustness, fairness and RIF, on the pairs that all of their runs share.
 
 The order of models may change with the axis: that is what a comparison on three axes is for (Li et al., KDD
-2026, figure on resistance; January 2026, Tables 1 and 6). Every number here is recomputed on the shared pairs.
+2026, figure on resistance; January 2026, Tables 1 and 6). Every number is recomputed on the shared pairs.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rif_plugins.core.outcomes import Outcome
 from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import FAIRNESS_ONLY, ROBUSTNESS_ONLY
 from rif_plugins.errors import UsageError
-from rif_plugins.metrics.bootstrap import N_RESAMPLES, ClusterBootstrap, percentile_interval
+from rif_plugins.metrics.bootstrap import N_RESAMPLES
 from rif_plugins.metrics.comparison_text import markdown_of, text_of
+from rif_plugins.metrics.paired_tests import PairedTest, PairKey, Verdicts, common_pairs, paired_tests
 from rif_plugins.metrics.rates import Rate
 from rif_plugins.metrics.record_table import RIF_TARGETS
 
@@ -27,9 +25,6 @@ AXES = ("robustness", "fairness", "rif")
 """What the ranks are on: the share of pairs that stand under each kind of attack."""
 CLEAN_AXES = ("accuracy", "individual_fairness")
 """Shown beside them, without ranks: the same pairs before any edit."""
-SIGNIFICANCE = 0.05
-PairKey = tuple[str, str, str]
-Verdicts = dict[PairKey, bool]
 
 
 class Run(Protocol):
@@ -51,39 +46,6 @@ class Standing:
     name: str
     rate: Rate
     rank: int
-
-
-@dataclass(frozen=True, slots=True)
-class PairedTest:
-    """Two models on the same pairs.
-
-    Attributes:
-        axis: The axis.
-        first, second: Names of the models.
-        only_first, only_second: Pairs that stand with one of them only.
-        p_value: Exact McNemar test, two-sided.
-        p_adjusted: The same after Holm's correction over all tests of the comparison.
-        difference: Rate of the first minus rate of the second.
-        low, high: 95 % interval of the difference, bootstrapped over examples; None for a single example.
-        intervals_overlap: Whether the two rates' own Wilson intervals overlap.
-    """
-
-    axis: str
-    first: str
-    second: str
-    only_first: int
-    only_second: int
-    p_value: float
-    p_adjusted: float
-    difference: float
-    low: float | None
-    high: float | None
-    intervals_overlap: bool
-
-    @property
-    def is_significant(self) -> bool:
-        """True when the corrected test tells the two models apart."""
-        return self.p_adjusted < SIGNIFICANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +74,7 @@ class Comparison:
         n_pairs: Evaluated pairs of each run.
         n_shared: Pairs that all runs share.
         n_shared_examples: Examples of those.
+        n_label_conflicts: Shared pairs whose label is not the same in all runs (predicted labels).
         rif_targets: Targets that make up the RIF axis, common to all runs.
         axes: By axis the models from best to worst; an axis for which a run has no records is empty.
         clean: By clean axis the models in the order they were given (rank 0).
@@ -123,6 +86,7 @@ class Comparison:
     n_pairs: dict[str, int]
     n_shared: int
     n_shared_examples: int
+    n_label_conflicts: int
     rif_targets: tuple[str, ...]
     axes: dict[str, tuple[Standing, ...]]
     clean: dict[str, tuple[Standing, ...]]
@@ -142,6 +106,7 @@ class Comparison:
             "n_pairs": self.n_pairs,
             "n_shared": self.n_shared,
             "n_shared_examples": self.n_shared_examples,
+            "n_label_conflicts": self.n_label_conflicts,
             "rif_targets": list(self.rif_targets),
             "axes": {axis: [_standing(row) for row in rows] for axis, rows in self.axes.items()},
             "clean": {
@@ -207,12 +172,15 @@ def compare_runs(
         axis: tuple(Standing(row.name, row.rate, 0) for row in _standings(labels, verdicts[axis], False))
         for axis in CLEAN_AXES
     }
-    tests = _tests(labels, {axis: verdicts[axis] for axis in AXES}, seed, n_resamples)
+    tests = paired_tests(labels, {axis: verdicts[axis] for axis in AXES}, seed, n_resamples)
     return Comparison(
         names=labels,
         n_pairs=counts,
         n_shared=len(shared),
         n_shared_examples=len({key[0] for key in shared}),
+        n_label_conflicts=sum(
+            len({record.label for pairs, _ in folded for record in pairs[key].values()}) > 1 for key in keys
+        ),
         rif_targets=kept,
         axes=axes,
         clean=clean,
@@ -262,15 +230,10 @@ def _verdict(by_target: Mapping[str, Record], axis: str, rif_targets: Sequence[s
     return Outcome(clean).is_robust if axis == "accuracy" else Outcome(clean).is_fair
 
 
-def _common(verdicts: Sequence[Verdicts]) -> list[PairKey]:
-    """Pairs with a verdict of every run, in order."""
-    return [key for key in verdicts[0] if all(key in other for other in verdicts[1:])]
-
-
 def _standings(
     names: Sequence[str], verdicts: Sequence[Verdicts], is_ranked: bool = True
 ) -> tuple[Standing, ...]:
-    keys = _common(verdicts)
+    keys = common_pairs(verdicts)
     if not keys:
         return ()
     stands = [sum(run[key] for key in keys) for run in verdicts]
@@ -279,75 +242,6 @@ def _standings(
         for name, count in zip(names, stands, strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: row.rank)) if is_ranked else tuple(rows)
-
-
-def _tests(
-    names: Sequence[str], verdicts: Mapping[str, Sequence[Verdicts]], seed: int, n_resamples: int
-) -> tuple[PairedTest, ...]:
-    raw: list[dict[str, Any]] = []
-    for axis, runs in verdicts.items():
-        keys = _common(runs)
-        if not keys:
-            continue
-        stands = np.array([[run[key] for key in keys] for run in runs], dtype=np.float64)
-        examples = np.unique([key[0] for key in keys], return_inverse=True)[1].reshape(-1)
-        intervals = _difference_intervals(stands, examples, seed, n_resamples)
-        for i, j in combinations(range(len(names)), 2):
-            first, second = stands[i] > 0, stands[j] > 0
-            only = int((first & ~second).sum()), int((second & ~first).sum())
-            rates = [Rate(int(side.sum()), len(keys)).to_dict() for side in (first, second)]
-            raw.append(
-                {
-                    "axis": axis,
-                    "first": names[i],
-                    "second": names[j],
-                    "only_first": only[0],
-                    "only_second": only[1],
-                    "p_value": mcnemar_p_value(*only),
-                    "difference": (only[0] - only[1]) / len(keys),
-                    "low": intervals[i, j][0],
-                    "high": intervals[i, j][1],
-                    "intervals_overlap": rates[0]["low"] <= rates[1]["high"]
-                    and rates[1]["low"] <= rates[0]["high"],
-                }
-            )
-    adjusted = holm_correction([test["p_value"] for test in raw])
-    return tuple(PairedTest(**test, p_adjusted=p) for test, p in zip(raw, adjusted, strict=True))
-
-
-def _difference_intervals(
-    stands: NDArray[np.float64], examples: NDArray[np.int64], seed: int, n_resamples: int
-) -> dict[tuple[int, int], tuple[float, float] | tuple[None, None]]:
-    """Intervals of the difference of every two rows of ``stands`` ``(runs, pairs)``."""
-    found: dict[tuple[int, int], tuple[float, float] | tuple[None, None]] = {}
-    bootstrap = ClusterBootstrap(examples, seed=seed, n_resamples=n_resamples)
-    n = len(bootstrap.clusters)
-    sums = [np.bincount(examples, weights=row, minlength=n) for row in stands]
-    drawn = bootstrap.sums(np.stack([*sums, np.bincount(examples, minlength=n)], axis=1).astype(np.float64))
-    for i, j in combinations(range(len(stands)), 2):
-        differences = (drawn[:, i] - drawn[:, j]) / drawn[:, -1]
-        found[i, j] = percentile_interval(differences) if n > 1 else (None, None)
-    return found
-
-
-def mcnemar_p_value(only_first: int, only_second: int) -> float:
-    """Exact two-sided McNemar test: the discordant pairs are fair coin throws; 1 where there is none."""
-    total = only_first + only_second
-    if total == 0:
-        return 1.0
-    from scipy.stats import binomtest
-
-    return float(binomtest(only_first, total, 0.5).pvalue)
-
-
-def holm_correction(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: the i-th smallest of n is multiplied by n - i + 1, in rising order."""
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    for step, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - step) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
 
 
 def _order_changes(

@@ -103,6 +103,11 @@ def _sentences(data: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[st
     for tie in data["ties"]:
         first, second = (names[name] for name in tie["models"])
         yield f"Tie on {AXIS_TITLES[tie['axis']]}: the intervals of {first} and {second} overlap."
+    if data["n_label_conflicts"]:
+        yield (
+            f"{data['n_label_conflicts']} shared pairs have other labels in other runs: robustness there is "
+            "against each run's own labels."
+        )
     if data["axes"].get("rif"):
         yield f"RIF stands for the targets {', '.join(data['rif_targets'])}."
 

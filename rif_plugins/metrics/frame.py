@@ -193,13 +193,13 @@ class RIFFrame:
                 continue
             names = f"{metric}.0", f"{metric}.1"
             value = float(compare(*(np.array(wanted[name].value) for name in names)))
-            interval = (
-                percentile_interval(compare(*(drawn[name] for name in names))) if drawn else (None, None)
-            )
-            gaps[metric] = Gap(None if np.isnan(value) else value, *interval, *ends[metric])
+            low, high = percentile_interval(compare(*(drawn[name] for name in names))) if drawn else _NONE
+            highest, lowest = ends[metric]
+            gaps[metric] = Gap(None if np.isnan(value) else value, low, high, highest, lowest)
         return gaps
 
 
+_NONE = (None, None)
 _NAMERS: dict[str, Callable[[Record], Hashable]] = {
     "attribute": lambda record: record.attribute,
     "value": lambda record: (

@@ -57,6 +57,11 @@ class Value:
         return f"{self.value:.1%}" if self.successes is not None else f"{self.value:.3g}"
 
     @property
+    def bracket(self) -> str:
+        """The interval in brackets, empty when there is none."""
+        return f"[{self.interval}]" if self.interval else ""
+
+    @property
     def interval(self) -> str:
         """The interval alone, empty when there is none."""
         if self.value is None or self.low is None or self.high is None:
@@ -66,7 +71,7 @@ class Value:
         return f"{self.low:.3g} to {self.high:.3g}"
 
     def __str__(self) -> str:
-        return f"{self.short} [{self.interval}]" if self.interval else self.short
+        return f"{self.short} {self.bracket}".rstrip()
 
 
 Cell = str | int | float | Value
@@ -241,7 +246,7 @@ def clean_table(run: RunResult) -> Table:
 
 def attack_counts(run: RunResult) -> list[Line]:
     """How many of the three violations a pair meets: the ``n_attack`` histogram."""
-    words = ("none: the pair stands", "one", "two", "all three")
+    words = ("the pair stands", "", "", "every target")
     return [
         Line(f"{number}", Value.of(value), words[int(number)] if number in "0123" else "")
         for number, value in (run.summary.get("n_attack") or {}).items()

@@ -163,7 +163,7 @@ class TableEncoder:
                 f"{column_domain_text(column)}: mend the row, or add it to the schema and train again"
             )
         index = np.asarray([place[name] for name in names_found], dtype=np.intp)
-        return codes[index[inverse]][:, None]
+        return np.asarray(codes[index[inverse]][:, None], dtype=np.float64)
 
     def _bounded(self, column: ColumnSpec, values: FloatArray, out_of_range: OutOfRange) -> FloatArray:
         if not np.isfinite(values).all():
@@ -198,7 +198,7 @@ class TableEncoder:
         return np.concatenate(parts, axis=1)
 
     def to_raw(self, x: ArrayLike) -> FloatArray:
-        """Arrays of the encoded schema to arrays of the raw one; the largest feature of a group is its code."""
+        """Arrays of the encoded schema to arrays of the raw one; a group becomes its largest feature."""
         rows = self.schema._rows(x).astype(np.float64)
         parts = []
         for before, after in zip(self.raw.columns, self.schema.columns, strict=True):

@@ -12,7 +12,7 @@ from rif_plugins.tables.columns import KINDS, ColumnKind, ColumnSpec
 
 _STEPS = 100
 _MANY_VALUES = 100
-_FEW_NUMBERS = 20
+_FEW_NUMBERS = 10
 
 
 def infer_columns(
@@ -174,5 +174,5 @@ def _remark(column: ColumnSpec) -> str:
     if n_values is not None and n_values > _MANY_VALUES:
         return f"{n_values} values: an identifier? leave it out"
     if column.kind == "integer" and (column.high or 0) - (column.low or 0) <= _FEW_NUMBERS:
-        return "few whole numbers: codes of categories? then say kind categorical"
+        return "few values: if they are codes, say kind categorical"
     return ""

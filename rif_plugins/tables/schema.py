@@ -363,7 +363,8 @@ def column_domain_text(column: ColumnSpec) -> str:
         return f"one 1 among {column.width}"
     if column.values is not None:
         names = column.labels or tuple(f"{value:g}" for value in column.values)
-        shown = ", ".join(names[:6])
+        short = [name if len(name) <= 24 else f"{name[:21]}..." for name in names[:6]]
+        shown = ", ".join(short if len(names) <= 6 else short[:4])
         return shown if len(names) <= 6 else f"{shown}, ... ({len(names)})"
     low = "-inf" if column.low is None else f"{column.low:g}"
     high = "inf" if column.high is None else f"{column.high:g}"

@@ -231,7 +231,7 @@ def _sliceable(values: ArrayLike) -> Any:
 def compare_attacks(tables: Sequence[tuple[str, RIFTable]]) -> str:
     """Several tables side by side, one attack a line, in the shape of RobustFair's table 3."""
     head = ("attack", "N_f", "N_b", "N_f|b", "sum", "R_f", "R_b", "R_f|b")
-    lines = [head]
+    lines: list[tuple[str, ...]] = [head]
     for name, table in tables:
         counts, n = table.confusion, max(table.n_rows, 1)
         found = (counts.n_false, counts.n_biased, counts.n_false_or_biased)

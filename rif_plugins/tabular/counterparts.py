@@ -95,7 +95,7 @@ class SimilarRows:
         return rows
 
     def outputs(self, x: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Outputs ``(n, k)`` of rows, those of their counterparts ``(n, m, k)``, and which are not the row itself."""
+        """Outputs ``(n, k)`` of rows and ``(n, m, k)`` of counterparts, and ``(n, m)`` who is another."""
         rows, allowed = self.schema.counterparts(x)
         n, m, d = rows.shape
         others = self.source.probabilities(rows.reshape(n * m, d)).reshape(n, m, -1)
@@ -152,7 +152,7 @@ class SimilarRows:
 
 
 def largest_norm(gradients: FloatArray, allowed: BoolArray) -> IntArray:
-    """Position of the largest L1 norm of ``(n, m, d)`` gradients among the allowed ``(n, m)``; ties: first."""
+    """Where the L1 norm of ``(n, m, d)`` gradients is largest among the allowed ``(n, m)``; ties: first."""
     norms = np.where(allowed, np.abs(gradients).sum(axis=2), -1.0)
     return np.asarray(np.argmax(norms, axis=1))
 

@@ -200,7 +200,7 @@ def local_weights(gradient: FloatArray, similar_gradient: FloatArray, editable: 
     weights = 1.0 / (np.abs(gradient) + np.abs(similar_gradient) + _SMALLEST_GRADIENT)
     weights = np.where(editable, weights, 0.0)
     total = weights.sum(axis=1, keepdims=True)
-    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    return np.asarray(np.divide(weights, total, out=np.zeros_like(weights), where=total > 0))
 
 
 def _biased(found: Instances) -> BoolArray:

@@ -63,8 +63,9 @@ class EIDIGAttack(DiscriminationSearch):
         def rule(rows: FloatArray, known: Assessment, active: IntArray, step: int) -> FloatArray:
             gradients = np.stack(self._local_gradients(batch, rows, known))
             memory[:, active] = with_momentum(memory[:, active], gradients, self.decay)
+            own, other = memory[:, active]
             # + 0.0 so that a feature that does not move is 0, not -0
-            return -agreeing_signs(*memory[:, active], batch.editable[active]) + 0.0
+            return -agreeing_signs(own, other, batch.editable[active]) + 0.0
 
         return rule
 

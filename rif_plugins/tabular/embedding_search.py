@@ -120,11 +120,12 @@ class GradientSearch:
         path = _Path(original, similar, label, wrong_label, target, self)
         active = np.arange(len(original))
         for step in range(self.settings.max_steps):
-            gradient, values = path.look(step, active)
+            gradient, values, vectors = path.look(step, active)
             if self.settings.early_stop:
                 done = path.outcome(step, active) == OUTCOMES.index(target)
                 path.end(step, active[done], _SUCCESS)
                 active, gradient, values = active[~done], gradient[~done], values[~done]
+                vectors = vectors[:, ~done]
             if not len(active):
                 break
             rows = path.original[step, active], path.similar[step, active]
@@ -135,7 +136,7 @@ class GradientSearch:
             path.end(step, active[(chosen < 0) | refused], _NO_CANDIDATE)
             kept = (chosen >= 0) & ~repeats & ~refused
             active = active[kept]
-            path.move(step, active, chosen[kept], moved[kept], other[kept])
+            path.move(step, active, chosen[kept], moved[kept], other[kept], vectors[:, kept])
             if not len(active):
                 break
         path.finish(active)
@@ -235,8 +236,13 @@ class _Path:
         self.n_steps = np.zeros(n, dtype=np.int64)
         self.stop = np.zeros(n, dtype=np.int64)
 
-    def look(self, step: int, active: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Query and differentiate the pairs of one step; the summed gradients at fields and values."""
+    def look(self, step: int, active: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Query and differentiate the pairs of one step.
+
+        Returns:
+            Gradients summed over both sides, at fields ``(m, F, k)`` and at values ``(m, F)``, and the vectors
+            of both sides, ``(2, m, F, k)``.
+        """
         rows = np.concatenate([self.original[step, active], self.similar[step, active]])
         aims = np.concatenate([self.aims[0][active], self.aims[1][active]])
         found = self.space.gradient(rows, aims, self.search.settings.loss)
@@ -244,7 +250,8 @@ class _Path:
         half = len(active)
         self._remember(step, active, found.probabilities, aims)
         values = found.value_gradient[:half] + found.value_gradient[half:]
-        return found.gradient[:half] + found.gradient[half:], values
+        vectors = np.stack([found.vectors[:half], found.vectors[half:]])
+        return found.gradient[:half] + found.gradient[half:], values, vectors
 
     def _remember(self, step: int, active: IntArray, probabilities: FloatArray, aims: IntArray) -> None:
         half = len(active)
@@ -263,16 +270,20 @@ class _Path:
         return outcome_codes(self.label[active], first, first == second)
 
     def move(
-        self, step: int, active: IntArray, fields: IntArray, original: FloatArray, similar: FloatArray
+        self,
+        step: int,
+        active: IntArray,
+        fields: IntArray,
+        original: FloatArray,
+        similar: FloatArray,
+        vectors: FloatArray,
     ) -> None:
-        """Write the states after a step."""
+        """Write the states after a step; ``vectors`` are those before it."""
         if not len(active):
             return
-        norm = self.search.settings.norm
-        before = self.space.vectors(np.concatenate([self.original[step, active], self.similar[step, active]]))
-        after = self.space.vectors(np.concatenate([original, similar]))
-        sizes = perturbation_size(after - before, norm)
-        self.size[step, active], self.similar_size[step, active] = sizes[: len(active)], sizes[len(active) :]
+        after = self.space.vectors(np.concatenate([original, similar])).reshape(vectors.shape)
+        sizes = perturbation_size(after - vectors, self.search.settings.norm)
+        self.size[step, active], self.similar_size[step, active] = sizes
         self.fields[step, active] = fields
         self.original[step + 1 :, active] = original
         self.similar[step + 1 :, active] = similar

@@ -37,11 +37,13 @@ class FieldGradient:
 
     Attributes:
         probabilities: ``(n, C)``.
+        vectors: ``e``, ``(n, F, k)``.
         gradient: ``G``, ``(n, F, k)``.
         value_gradient: ``dl/dvalue_i`` of numeric fields, ``(n, F)``: ``G_i . E[index_i]`` for an embedding.
     """
 
     probabilities: FloatArray
+    vectors: FloatArray
     gradient: FloatArray
     value_gradient: FloatArray
 
@@ -198,7 +200,7 @@ class EmbeddingSpace(FieldSpace):
                 (outputs * upstream).sum(), (embedded, value), allow_unused=True
             )
         by_value = self._torch.zeros_like(value) if by_value is None else by_value
-        return FieldGradient(probabilities, _array(gradient), _array(by_value))
+        return FieldGradient(probabilities, _array(embedded), _array(gradient), _array(by_value))
 
     def vectors(self, rows: FloatArray) -> FloatArray:
         """The embedding's output."""
@@ -274,7 +276,7 @@ class PlainSpace(FieldSpace):
         """The gradient by the features, grouped by column."""
         probabilities, flat = self.source.gradient(rows, labels, loss)
         gradient = self._fields(flat)
-        return FieldGradient(probabilities, gradient, gradient[:, :, 0])
+        return FieldGradient(probabilities, self._fields(rows), gradient, gradient[:, :, 0])
 
     def vectors(self, rows: FloatArray) -> FloatArray:
         """The features themselves, grouped by column."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,16 +53,15 @@ class Instances:
 
     def take(self, index: NDArray[np.generic]) -> Instances:
         """Some of the instances, by positions or by a mask."""
-        chosen = {item.name: getattr(self, item.name) for item in fields(self)}
         return Instances(
-            **{
-                name: None
-                if value is None
-                else value.take(index)
-                if isinstance(value, Assessment)
-                else value[index]
-                for name, value in chosen.items()
-            }
+            self.rows[index],
+            self.label[index],
+            self.source[index],
+            self.direction[index],
+            self.phase[index],
+            self.step[index],
+            None if self.similar_place is None else self.similar_place[index],
+            None if self.assessment is None else self.assessment.take(index),
         )
 
     @classmethod

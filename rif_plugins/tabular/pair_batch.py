@@ -51,7 +51,7 @@ class PairBatch:
         prediction: ``(n,)`` predicted labels of ``perturbed_original``.
         similar_prediction: ``(n,)`` predicted labels of ``perturbed_similar``.
         source: ``(n,)`` which row of the attack's input each pair comes from.
-        direction: ``(n,)`` which search direction found it, in the attack's own words; empty where it has one.
+        direction: ``(n,)`` which search direction found it, in the attack's words; empty where it has one.
         phase: ``(n,)`` ``"seed"``, ``"global"`` or ``"local"``.
         step: ``(n,)`` after how many steps of its phase; 0 is the seed itself.
         n_generated: Rows that the attack generated and tested, before duplicates were dropped.

@@ -1,9 +1,10 @@
-"""An estimator as ART's attacks need it: columns of one scale, logits, and frozen columns that hardly move.
+"""An estimator as ART's attacks need it: one scale, logits, and frozen columns that hardly move.
 
-ART's ``AutoProjectedGradientDescent`` and ``AutoConjugateGradient`` refuse probabilities, take one ``eps`` for
-all features, and start from noise in every feature, sensitive ones included. Here an input is
-``z = (x - offset) / scale``: editable features run from 0 to 1, and a frozen feature is stretched so far that
-noise of the size of ``eps`` moves it by less than a float32 can hold. Predictions are log-probabilities.
+ART's ``AutoProjectedGradientDescent`` and ``AutoConjugateGradient`` refuse probabilities, take one ``eps``
+for all features, and start from noise in every feature, sensitive ones included. Here an input is
+``z = (x - offset) / scale``: editable features run from 0 to 1, and a frozen feature is stretched so far
+that noise of the size of ``eps`` moves it by less than a millionth of its range. Predictions are
+log-probabilities.
 """
 
 from __future__ import annotations

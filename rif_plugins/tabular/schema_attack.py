@@ -48,7 +48,7 @@ class SchemaAttack(RowAttack):
     Args:
         estimator: An ART classifier; one without gradients serves too, through differences of outputs.
         schema: Columns of the rows.
-        attack: ``"fgsm"``, ``"pgd"``, ``"apgd"``, ``"acg"``, ``"hopskipjump"``, or an ``EvasionAttack`` class.
+        attack: ``"fgsm"``, ``"pgd"``, ``"apgd"``, ``"acg"``, ``"hopskipjump"``, or a class of ART.
         attack_settings: Arguments of that class. ``eps`` and ``eps_step`` are shares of each column's range.
         keep_resisting: Give back what ART returned for rows that it could not mislead. None: no for attacks
             that start at random, whose rows are then noise, else yes.
@@ -141,12 +141,14 @@ class SchemaAttack(RowAttack):
         )
 
     def _attacked(self, batch: SearchInput) -> FloatArray:
-        scaled = ScaledEstimator(batch.source, self.schema, batch.source.n_labels, batch.editable.any(axis=0))
+        scaled = ScaledEstimator(
+            batch.source, self.schema, batch.source.n_labels, np.asarray(batch.editable.any(axis=0))
+        )
         attack = self._build(scaled)
         mask = (batch.editable & scaled.moves).astype(np.float32)
         start = scaled.to_scaled(batch.x)
         with _numpy_state(self.seed):
-            found = attack.generate(x=start.copy(), y=batch.label.copy(), mask=mask)
+            found = attack.generate(x=start.copy(), y=batch.label.copy(), mask=self._mask_for_art(mask))
         rows = np.where(mask > 0, scaled.to_rows(found), batch.x)
         # float32 there and back moves what the attack left alone
         rows = np.where(np.asarray(found) == start, batch.x, rows)
@@ -157,6 +159,14 @@ class SchemaAttack(RowAttack):
         elif self.clip_values is not None:
             rows = np.where(batch.editable, np.clip(rows, *self.clip_values), batch.x)
         return self._without_noise(batch, rows)
+
+    def _mask_for_art(self, mask: NDArray[np.float32]) -> NDArray[np.float32]:
+        # APGD and ACG attack the rows that still resist, with the mask of all rows: only one mask for every
+        # row fits that. What it lets through is restored afterwards.
+        is_uniform = bool((mask == mask[0]).all())
+        if is_uniform or issubclass(self._attack_class, _RANDOM_STARTS):
+            return np.asarray(mask.max(axis=0))
+        return mask
 
     def _without_noise(self, batch: SearchInput, rows: FloatArray) -> FloatArray:
         keeps = self.keep_resisting

@@ -47,7 +47,7 @@ def test_the_printed_summary() -> None:
     lines = schema.describe().splitlines()
     assert lines[0].split() == ["column", "kind", "allows", "step", "marks", "remark"]
     assert lines[2].split() == ["age", "integer", "25", "to", "60", "1"]
-    assert "codes of categories? then say kind categorical" in lines[4]
+    assert "few values: if they are codes, say kind categorical" in lines[4]
     assert lines[5].split() == ["sex", "categorical", "Female,", "Male", "sensitive"]
     assert lines[6].split() == ["member", "categorical", "False,", "True", "immutable"]
     assert lines[10].split() == ["same", "integer", "7", "to", "7", "1", "constant"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 from rif_plugins.core.tokens import words
 from rif_plugins.text.victim_adapter import WrapperCall, engine_for
 from rif_plugins.victims.hugging_face import DynamicPadding, is_host_wrapper
+from rif_plugins.victims.loading import load_victim
 
 TEXTS = ["he is good", "she is a good good woman", "", "good " * 60, "unknown words here"]
 
@@ -62,6 +65,26 @@ def test_subclasses_and_other_wrappers_are_called_as_they_are(wrapper: HuggingFa
     engine = engine_for(own, batch_size=2, cache_size=0)
     assert isinstance(engine.predict, WrapperCall)
     assert engine.probabilities(["a", "b"]).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_a_wrapper_in_a_file_is_recognised_without_naming_the_host(
+    wrapper: HuggingFaceModelWrapper, tmp_path: Path
+) -> None:
+    wrapper.model.save_pretrained(tmp_path / "model")
+    wrapper.tokenizer.save_pretrained(tmp_path / "model")
+    path = tmp_path / "wrapped_victim.py"
+    path.write_text(
+        "import transformers as t\n"
+        "from textattack.models.wrappers import HuggingFaceModelWrapper\n"
+        f"folder = {str(tmp_path / 'model')!r}\n"
+        "network = t.AutoModelForSequenceClassification.from_pretrained(folder)\n"
+        "model = HuggingFaceModelWrapper(network, t.AutoTokenizer.from_pretrained(folder))\n",
+        encoding="utf-8",
+    )
+    victim = load_victim(str(path))
+    assert isinstance(victim.predict, DynamicPadding)
+    assert (victim.output, victim.max_length) == ("logits", 32)
+    assert np.allclose(victim.predict(TEXTS), wrapper(TEXTS).numpy(), atol=1e-5)
 
 
 @settings(deadline=None, max_examples=300)

@@ -117,6 +117,9 @@
   const shortWord = (text, shorten) =>
     shorten && text.length > LONG_RUN ? [visible(text.slice(0, LONG_RUN)), ellipsis()] : capped(text);
 
+  const isShortened = (i) =>
+    SIDES.some((side) => segments(i, side).some((part) => Math.max(part.text.length, (part.target ?? "").length) > LONG_RUN));
+
   function prediction(i, k) {
     const label = columns.predicted[i][k];
     if (label === null) return el("span", {}, "no prediction");
@@ -173,10 +176,9 @@
     return el("div", { class: "more" },
       el("div", { class: "figures" }, trajectory(i), saliency(i)),
       probabilities(i),
-      el("h4", {}, "Whole texts"),
-      SIDES.map((side) => el("div", { class: "whole" },
+      isShortened(i) ? [el("h4", {}, "Whole texts"), SIDES.map((side) => el("div", { class: "whole" },
         el("h5", {}, side === "original" ? "Original" : "Similar"),
-        el("p", { class: "text", dir: "auto" }, marked(i, side, false)))),
+        el("p", { class: "text", dir: "auto" }, marked(i, side, false))))] : null,
       el("p", { class: "quiet" },
         "Finding ", el("a", { href: link(id) }, el("bdi", {}, visible(id))),
         " · example ", el("bdi", {}, visible(columns.example[i])),
@@ -208,13 +210,16 @@
   function trajectory(i) {
     const traces = SIDES.map((side) => columns[`trace_${side}`][i]);
     const steps = Math.max(...traces.map((trace) => trace.length));
-    const figure = el("figure", {}, el("figcaption", {}, "Probability of the right label, step by step"));
+    const dotted = data.n_labels === 2 ? "dotted: decision threshold" : "dotted: above one half the right label wins";
+    const figure = el("figure", {}, el("figcaption", {}, "Probability of the right label, step by step",
+      steps > 1 ? el("span", { class: "quiet" }, ` (${dotted})`) : null));
     if (steps < 2) {
       figure.append(el("p", { class: "quiet" }, "No steps: the unedited pair is already a finding."));
       return figure;
     }
-    const width = Math.max(260, Math.min(560, byId("findings-list").clientWidth - 48));
-    const height = 210, left = 34, right = 86, top = 12, bottom = 34;
+    const room = byId("findings-list").clientWidth - 40;
+    const width = Math.max(270, Math.min(520, room > 720 ? room / 2 - 16 : room));
+    const height = 216, left = 30, right = 100, top = 12, bottom = 36;
     const x = (step) => left + ((width - left - right) * step) / (steps - 1);
     const y = (value) => top + (height - top - bottom) * (1 - value / SCALE);
     const tell = SIDES.map((side, k) => `${side} ${traces[k].map((p) => decimal(p)).join(", ")}`).join("; ");
@@ -224,8 +229,6 @@
       chart.append(svg("line", { class: value === 5000 ? "threshold" : "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }),
         svg("text", { class: "tick", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, (value / SCALE).toString()));
     }
-    const isBinary = data.n_labels === 2;
-    chart.append(svg("text", { class: "tick", x: left + 4, y: y(5000) - 5 }, isBinary ? "decision threshold" : "above: the right label wins"));
     const every = Math.ceil(steps / 8);
     for (let step = 0; step < steps; step += every) {
       chart.append(svg("text", { class: "tick", x: x(step), y: height - bottom + 16, "text-anchor": "middle" }, String(step)));
@@ -262,7 +265,7 @@
     const top = Math.max(1, Math.abs(rows[0][1]));
     const both = new Set(rows.map((row) => row[2])).size > 1;
     return el("figure", { class: "saliency" },
-      el("figcaption", {}, "Words the search ranked highest: how much the objective moves without them"),
+      el("figcaption", {}, "Words that move the goal of the search most when they are left out"),
       el("table", {}, hidden("Saliency by word"),
         el("tbody", {}, rows.slice(0, 8).map(([word, score, side]) => {
           const length = (50 * Math.abs(score)) / top;
@@ -271,7 +274,7 @@
             el("td", { class: "track" }, svg("svg", { width: "100%", height: 12, "aria-hidden": "true" },
               svg("rect", { class: score < 0 ? "bar-minus" : "bar-plus", x: `${score < 0 ? 50 - length : 50}%`, width: `${length}%`, y: 1, height: 10, rx: 2 }),
               svg("line", { class: "axis", x1: "50%", x2: "50%", y1: 0, y2: 12 }))),
-            el("td", { class: "number" }, (score > 0 ? "+" : "") + decimal(score, 3)));
+            el("td", { class: "number" }, (score < 0 ? "−" : "+") + decimal(Math.abs(score), 3)));
         }))));
   }
 

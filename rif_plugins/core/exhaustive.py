@@ -1,0 +1,131 @@
+"""Every admissible edit of at most ``K`` tokens: the exact ``Reach``, and what follows when nothing is found.
+
+The victim sees all texts; the filter only those that would reach a new label, the likeliest first, until
+one of them is admissible. That finds exactly the labels that eager filtering would find: a label is missing
+only when all texts that have it were refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice, product
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from rif_plugins.core.reach import Reach, Waypoint
+from rif_plugins.core.requests import Coroutine, Judge, Score
+from rif_plugins.core.sides import EditableSide
+from rif_plugins.errors import UsageError
+
+S = TypeVar("S")
+MAX_TEXTS = 20_000
+_CHUNK = 512
+_JUDGED_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration(Generic[S]):
+    """The exact reach of one text within ``K`` edits.
+
+    Attributes:
+        reach: Cheapest path by label; ``stop`` is ``"certified"`` unless the budget ran out.
+        n_texts: Edited texts enumerated, the clean text excluded.
+        n_judged: Texts that the filter had to judge.
+    """
+
+    reach: Reach[S]
+    n_texts: int
+    n_judged: int
+
+
+def count_texts(side: EditableSide[S], max_edits: int) -> int:
+    """How many texts have one to ``max_edits`` tokens of this text replaced by their candidates."""
+    sizes = [len(side.propose(side.start, position)) for position in side.positions]
+    total = 0
+    # Elementary symmetric polynomials of the numbers of candidates.
+    ways = [1] + [0] * max_edits
+    for size in sizes:
+        for depth in range(max_edits, 0, -1):
+            ways[depth] += ways[depth - 1] * size
+    total = sum(ways[1:])
+    return total
+
+
+def enumerate_reach(
+    side: EditableSide[S], label: int, max_edits: int, *, limit: int = MAX_TEXTS
+) -> Coroutine[Enumeration[S]]:
+    """Find every label that at most ``max_edits`` admissible edits of one text reach.
+
+    Args:
+        side: The text.
+        label: The right label, for the errors that are noted.
+        max_edits: 1 or 2 (more is allowed where the limit allows it).
+        limit: Most texts to enumerate.
+
+    Raises:
+        UsageError: There are more texts than ``limit``, or the budget does not pay for the clean text.
+    """
+    if max_edits < 1:
+        raise UsageError(f"an exhaustive search needs 1 edit or more, got {max_edits}: choose 1 or 2")
+    n_texts = count_texts(side, max_edits)
+    if n_texts > limit:
+        raise UsageError(
+            f"the exhaustive search of {max_edits} edits would try {n_texts} texts of one example, "
+            f"expected at most {limit}: lower --exhaustive or --max-candidates, or shorten the text"
+        )
+    rows = yield Score([side.text(side.start)])
+    if not len(rows):
+        raise UsageError("the query budget does not pay for the clean text: expected 1 row or more")
+    reach = Reach.of(Waypoint(side.start, rows[0], 0), label)
+    reach.stop = "certified"
+    n_judged = 0
+    for depth in range(1, max_edits + 1):
+        found: list[Waypoint[S]] = []
+        source = _states(side, depth)
+        while chunk := list(islice(source, _CHUNK)):
+            rows = yield Score([side.text(state) for state in chunk])
+            found += [Waypoint(state, row, depth) for state, row in zip(chunk, rows, strict=False)]
+            if len(rows) < len(chunk):
+                reach.stop = "budget"
+                break
+        n_judged += yield from _admit(side, reach, found, label)
+        if reach.stop == "budget":
+            break
+    return Enumeration(reach, n_texts, n_judged)
+
+
+def _admit(
+    side: EditableSide[S], reach: Reach[S], points: Sequence[Waypoint[S]], label: int
+) -> Coroutine[int]:
+    """Judge the texts of each new label, the most confident first, until one passes; how many were judged."""
+    by_label: dict[int, list[Waypoint[S]]] = {}
+    for point in points:
+        if point.label not in reach.paths:
+            by_label.setdefault(point.label, []).append(point)
+    n_judged = 0
+    for new in sorted(by_label):
+        ranked = sorted(by_label[new], key=lambda point: -round(float(point.p[new]), 9))
+        for start in range(0, len(ranked), _JUDGED_AT_ONCE):
+            part = ranked[start : start + _JUDGED_AT_ONCE]
+            verdicts = yield Judge(side, [point.state for point in part])
+            n_judged += len(part)
+            passed = int(np.argmax(verdicts)) if any(verdicts) else -1
+            if passed >= 0:
+                reach.note((reach.clean, part[passed]), label)
+                break
+    return n_judged
+
+
+def _states(side: EditableSide[S], depth: int) -> Iterator[S]:
+    """All states with exactly ``depth`` edits, in reading order."""
+    keys = {position: [p.key for p in side.propose(side.start, position)] for position in side.positions}
+    open_positions = [position for position, found in keys.items() if found]
+    for positions in combinations(open_positions, depth):
+        for chosen in product(*(keys[position] for position in positions)):
+            state: S | None = side.start
+            for position, key in zip(positions, chosen, strict=True):
+                state = None if state is None else side.combine(state, position, key)
+            if state is not None:
+                yield state
