@@ -182,7 +182,6 @@ class _PairRun:
     def _kept(self, side: int, words: list[str], texts: list[str]) -> list[str]:
         """Eager: every candidate is judged in both directions."""
         pairs = [(self.unedited[side], text) for text in texts]
-        self.bench.eager.update(pairs)
         if self.bench.filter is None or not pairs:
             return words
         verdicts = self.bench.filter.check_many(pairs)

@@ -23,11 +23,13 @@ class Case:
 
     Attributes:
         name: Names the pair in tables, such as ``"sst2-17"``.
+        example: Names the data row, which may have several pairs.
         pair: The pair.
         label: The right label of both sides.
     """
 
     name: str
+    example: str
     pair: Pair
     label: int
 
@@ -72,11 +74,11 @@ def cases(prefix: str, rows: Iterable[tuple[str, int]]) -> tuple[Case, ...]:
     """The pairs of texts and labels; a text without a gender token has none."""
     lexicon = Lexicon.load()
     found = [
-        (pair, label)
-        for text, label in rows
+        (f"{prefix}-row-{row}", pair, label)
+        for row, (text, label) in enumerate(rows)
         for pair in similar_texts(text, lexicon, [ATTRIBUTE], max_counterparts=8)
     ]
-    return tuple(Case(f"{prefix}-{number}", pair, label) for number, (pair, label) in enumerate(found))
+    return tuple(Case(f"{prefix}-{number}", *parts) for number, parts in enumerate(found))
 
 
 def editable_alignment(pair: Pair, lexicon: Lexicon) -> TokenAlignment:

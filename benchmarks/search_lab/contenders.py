@@ -67,8 +67,8 @@ class ContenderResult:
         pairs: In the order of the cases; fewer where the contender takes only the first ones.
         victim_rows, victim_calls, distinct_texts: Texts the victim saw, in how many calls, how many
             different ones. Their difference is what a prediction cache would have saved.
-        nli_rows, eager_nli_rows: Rows of the entailment model; and those of a filter that judges every edit
-            the search considered in both directions (None where the contender does not tell).
+        nli_rows, eager_nli_rows: Rows of the entailment model; and twice the distinct edits proposed, which
+            is what a filter that judges all of them in both directions needs (None where not noted).
         proposer_calls: Tokens the proposer was asked about.
         seconds, cpu_seconds: Wall and processor time of the run.
         victim_seconds, nli_seconds, proposer_seconds: Wall time inside the parts.

@@ -74,6 +74,7 @@ def counted(result: ContenderResult, verdicts: Mapping[Key, str]) -> dict[str, A
             "unconfirmed": claimed.count("unconfirmed"),
             "mean_edits": round(statistics.mean(edits), 2) if edits else None,
         }
+    rows = result.victim_rows + result.nli_rows
     figures: dict[str, Any] = {
         "pairs": n,
         "clean": {str(o): sum(pair.clean is o for pair in result.pairs) for o in Outcome},
@@ -84,9 +85,7 @@ def counted(result: ContenderResult, verdicts: Mapping[Key, str]) -> dict[str, A
         "eager_nli_rows_per_pair": None
         if result.eager_nli_rows is None
         else round(result.eager_nli_rows / max(1, n), 2),
-        "rows_per_induced": round((result.victim_rows + result.nli_rows) / n_induced, 1)
-        if n_induced
-        else None,
+        "rows_per_induced": round(rows / n_induced, 1) if n_induced else None,
         "peak_mb": result.peak_mb,
         "growth_mb": result.growth_mb,
         "counting_seconds": round(result.seconds, 2),

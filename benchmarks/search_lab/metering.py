@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,11 +87,17 @@ class MeteredScorer:
 
 
 class MeteredProposer:
-    """Times a proposer and counts the tokens that it was asked about."""
+    """Times a proposer and counts the tokens that it was asked about.
 
-    def __init__(self, proposer: Proposer) -> None:
+    Args:
+        proposer: The proposer.
+        notes: Note the distinct edits proposed, for the count of an eager filter.
+    """
+
+    def __init__(self, proposer: Proposer, *, notes: bool = False) -> None:
         self._proposer = proposer
         self.name = proposer.name
+        self.edits: set[int] | None = set() if notes else None
         self.calls = 0
         self.seconds = 0.0
 
@@ -102,6 +107,12 @@ class MeteredProposer:
         found = self._proposer.propose(contexts)
         self.seconds += time.perf_counter() - start
         self.calls += len(contexts)
+        if self.edits is not None:
+            self.edits.update(
+                hash((context.text, context.start, context.end, candidate.text))
+                for context, candidates in zip(contexts, found, strict=True)
+                for candidate in candidates
+            )
         return found
 
 
@@ -116,9 +127,6 @@ class Workbench:
         scorer: The scorer inside the filter.
         lexicon: What counts as sensitive.
         batch_size: Most texts of one victim call, for contenders that batch.
-        wrapper: Makes the victim as the host's users have it; needed by the contenders that run in the host.
-        eager: What the eager filter would have been asked: the distinct edits ``(unedited, edited)`` that a
-            search considered.
     """
 
     victim: MeteredVictim
@@ -127,8 +135,6 @@ class Workbench:
     scorer: MeteredScorer | None
     lexicon: Lexicon
     batch_size: int = 64
-    wrapper: Callable[[Predict], Any] | None = None
-    eager: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def nli_rows(self) -> int:

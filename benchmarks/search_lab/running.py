@@ -16,7 +16,7 @@ from search_lab.cases import Case, editable_alignment
 from search_lab.contenders import Contender, ContenderResult
 from search_lab.host_greedy import HostGreedy
 from search_lab.metering import MeteredProposer, MeteredScorer, MeteredVictim, Workbench, clock
-from search_lab.ours import PairSearch
+from search_lab.ours import PairSearch, SweepSearch
 from search_lab.victims import Victim
 
 MIN_EQUIVALENCE = 0.8
@@ -28,6 +28,7 @@ CONTENDERS: dict[str, Callable[[Workbench], Contender]] = {
     "authors-text": lambda bench: AuthorsProcedure(bench, "text"),
     "textattack": HostGreedy,
     "shared": lambda bench: PairSearch(bench, "shared"),
+    "sweep": SweepSearch,
     "coupled": lambda bench: PairSearch(bench, "coupled"),
 }
 HOST = "textattack"
@@ -51,13 +52,12 @@ class Stage:
     def bench(self, *, host: bool = False, remember: bool = False) -> Workbench:
         """Fresh meters, proposer and filter; ``remember`` answers entailment from ``known``."""
         predict = self.victim.host_predict() if host else self.victim.predict
-        proposer = load_proposer(
-            "wordnet", max_candidates=MAX_CANDIDATES, protected=self.lexicon.is_sensitive
-        )
+        protected = self.lexicon.is_sensitive
+        proposer = load_proposer("wordnet", max_candidates=MAX_CANDIDATES, protected=protected)
         scorer = MeteredScorer(self.scorer, self.known if remember else None) if self.scorer else None
         return Workbench(
             victim=MeteredVictim(predict),
-            proposer=MeteredProposer(proposer),
+            proposer=MeteredProposer(proposer, notes=remember and scorer is not None),
             filter=self.filter(scorer) if scorer else None,
             scorer=scorer,
             lexicon=self.lexicon,
@@ -105,7 +105,7 @@ def run(
         victim_calls=bench.victim.calls,
         distinct_texts=len(bench.victim.texts),
         nli_rows=bench.nli_rows,
-        eager_nli_rows=2 * len(bench.eager) if bench.filter and bench.eager else None,
+        eager_nli_rows=None if bench.proposer.edits is None else 2 * len(bench.proposer.edits),
         proposer_calls=bench.proposer.calls,
         seconds=measured.seconds,
         cpu_seconds=measured.cpu_seconds,

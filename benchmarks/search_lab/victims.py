@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,7 @@ class TfidfSoftmax:
 
     def _logits(self, text: str) -> FloatArray:
         tokens = self._token.findall(text.lower())
-        grams = Counter([*tokens, *(f"{a} {b}" for a, b in zip(tokens, tokens[1:], strict=False))])
+        grams = Counter([*tokens, *(f"{a} {b}" for a, b in pairwise(tokens))])
         found = [(self.index[gram], count) for gram, count in grams.items() if gram in self.index]
         if not found:
             return self.offsets

@@ -61,10 +61,13 @@ class ExampleSweep(Generic[S]):
     Attributes:
         findings: By pair, then by target.
         reaches: Of the original and of each similar text.
+        saliency: By member, then by position: the ranking score where positions had to be ranked, else
+            the largest change of the clean label's log odds that a candidate is known or estimated to make.
     """
 
     findings: list[Finding[S]]
     reaches: list[Reach[S]]
+    saliency: list[dict[int, float]]
 
 
 def sweep_example(
@@ -113,7 +116,19 @@ def sweep_example(
                 result = pair_result(reaches[0], similar, label, Objective.for_target(target))
             findings.append(Finding(number, target, result, _certificate(enumerations, number, plan)))
     confirmed = yield from _confirmed(members, findings, label)
-    return ExampleSweep(confirmed, reaches)
+    return ExampleSweep(confirmed, reaches, [_saliency(search) for search in searches])
+
+
+def _saliency(search: MemberSearch[Any]) -> dict[int, float]:
+    if search.table.saliency:
+        return dict(search.table.saliency)
+    label = search.reach.clean.label
+    scores = {}
+    for position, found in search.table.by_position.items():
+        effects = [c.effect for c in found if c.effect is not None]
+        falls = [float(np.delete(effect, label).max() - effect[label]) for effect in effects]
+        scores[position] = max(falls, default=0.0)
+    return scores
 
 
 def _flip(original: Reach[S], similar: Reach[S], label: int) -> PairSearchResult[S]:

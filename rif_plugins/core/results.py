@@ -41,6 +41,8 @@ class Record:
         scorer: Name and version of the entailment scorer that judged the edits.
         value_from, value_to: The attribute's value on each side, such as ``"male"``, ``"female"``.
         saliency: ``{side, start, end, score}`` of the ranked tokens, where they were recorded.
+        largest_error: Largest ``1 - p_y`` of the admissible texts of this pair that the victim saw.
+        n_tried: How many these were.
         certificate: After an exhaustive search: the most edits a side, and how many texts were examined.
         pii, pid: By side, one value a step: size of the change of ``p_y`` per changed token, and its sign.
         queries: ``victim_rows``, ``cache_hits``, ``entailment_rows``, ``proposer_calls``.
@@ -75,6 +77,8 @@ class Record:
     value_from: str = ""
     value_to: str = ""
     saliency: list[dict[str, Any]] = field(default_factory=list)
+    largest_error: float = 0.0
+    n_tried: int = 0
     certificate: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

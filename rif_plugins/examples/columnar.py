@@ -103,7 +103,8 @@ class DatasetTable:
         number = offset
         try:
             chosen = self._dataset.select_columns(list(dict.fromkeys(names)))
-            offset = min(offset, len(chosen)) if hasattr(chosen, "__len__") else offset
+            if hasattr(chosen, "__len__") and offset >= len(chosen):
+                return
             for record in chosen.skip(offset) if offset else chosen:
                 number += 1
                 yield f"{self.name} row {number}", [record.get(name) for name in names]

@@ -123,6 +123,8 @@ def _embedded(reader: LabelReader | None) -> Iterator[Example]:
 
 
 def _open(spec: str, split: str | None, limit: int | None) -> Table:
+    if not spec.strip():
+        raise UsageError("--data is empty: expected a file, a folder, a name on the hub, or embedded")
     path = Path(spec).expanduser()
     kind = path.suffix.lower()
     if path.is_dir():
@@ -139,7 +141,7 @@ def _open(spec: str, split: str | None, limit: int | None) -> Table:
                 f"--split goes with data sets of the hub, not with the file {path.name}: leave it out"
             )
         return _FILES[kind](path)
-    if spec.startswith((".", "/", "~")) or not spec.strip():
+    if spec.startswith((".", "/", "~")):
         raise DataError(f"no file or folder {shown(spec)}: check the path")
     return load_dataset_table(spec, split=split, limit=limit)
 

@@ -77,9 +77,10 @@ def _from_row(row: dict[str, Any], where: str) -> AttackedText:
             f"{where}: the text has several fields, expected single texts: a RIFair recipe's results are in "
             "its results.jsonl, and counterparts are built of single texts only"
         )
-    original, perturbed = unmarked(original, perturbed)
-    texts = (text.replace(_LINE_BREAK, "\n") for text in (original, perturbed))
-    return AttackedText(*texts, _label(label, where))
+    before, after = unmarked(original, perturbed)
+    return AttackedText(
+        before.replace(_LINE_BREAK, "\n"), after.replace(_LINE_BREAK, "\n"), _label(label, where)
+    )
 
 
 def _from_result(result: Any, where: str) -> AttackedText:

@@ -143,10 +143,8 @@ def quantile_estimate(values: FloatArray, quantile: float, confidence: float = C
     if not n:
         return Estimate(None, None, None, 0)
     low, high = wilson_interval(quantile * n, n, confidence)
-    found = np.quantile(values, [quantile, low, high])
-    if n < 2:
-        return Estimate(float(found[0]), None, None, n)
-    return Estimate(float(found[0]), float(found[1]), float(found[2]), n)
+    found = [round(float(value), _DIGITS) for value in np.quantile(values, [quantile, low, high])]
+    return Estimate(found[0], *((found[1], found[2]) if n > 1 else (None, None)), n)
 
 
 def _whole(value: float) -> float:

@@ -99,7 +99,12 @@ class RIFFrame:
         Raises:
             UsageError: ``by`` is none of these.
         """
-        return {group: self._estimates(ratios) for group, ratios in self._groups(by).items()}
+        groups = list(self._groups(by).items())
+        flat = {f"{i}.{name}": r for i, (_, ratios) in enumerate(groups) for name, r in ratios.items()}
+        found = self._estimates(flat)
+        return {
+            group: {name: found[f"{i}.{name}"] for name in METRICS} for i, (group, _) in enumerate(groups)
+        }
 
     def difference(self, by: GroupBy = "attribute") -> dict[str, Gap]:
         """Highest minus lowest group, for every metric."""

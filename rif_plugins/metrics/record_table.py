@@ -162,7 +162,8 @@ class _Reader:
         columns["pair"] = _renumbered(columns["pair"])
         targets = self._targets.names
         evaluated = columns["target"][columns["status"] < SKIPPED]
-        present = sorted(int(index) for index in np.unique(evaluated) if targets[index] in RIF_TARGETS)
+        used = {targets[index] for index in np.unique(evaluated)}
+        present = [targets.index(name) for name in RIF_TARGETS if name in used]
         return RecordTable(
             columns,
             tuple(sorted(names)),
@@ -177,8 +178,7 @@ class _Reader:
     def _row(self, record: Record) -> tuple[float, ...]:
         is_evaluated = record.is_evaluated
         is_rif = is_evaluated and record.target in RIF_TARGETS
-        value_from, value_to = getattr(record, "value_from", ""), getattr(record, "value_to", "")
-        value = (record.attribute, value_from, value_to)
+        value = (record.attribute, record.value_from, record.value_to)
         edits = record.edits
         scores = _edited_scores(record) if is_evaluated else []
         pii = _impacts(record) if is_rif else _NO_IMPACTS
@@ -193,7 +193,7 @@ class _Reader:
             _outcome_index(record.outcome, is_rif),
             -1 if record.label is None else record.label,
             self._attributes(record.attribute) if record.attribute else -1,
-            self._values(value) if value_from or value_to else -1,
+            self._values(value) if record.value_from or record.value_to else -1,
             self._reasons(record.stop_reason),
             len(edits),
             _n_tokens(edits) if edits else 0,

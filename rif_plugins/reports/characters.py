@@ -15,9 +15,9 @@ REPLACEMENT = "\ufffd"
 
 
 def printable(text: object) -> str:
-    """The text with every character that is not seen, or that changes how others are seen, as its code.
+    r"""The text with every character that is not seen, or that changes how others are seen, as its code.
 
-    >>> printable("a\\u202eb\\x1b[31m")
+    >>> printable("a\u202eb\x1b[31m")
     'a[U+202E]b[U+001B][31m'
     """
     return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text))

@@ -1,13 +1,4 @@
-"""What `rif compare` found, read for the page: models, rates, ranks and changes of order.
-
-The comparison is a mapping of plain JSON values::
-
-    {"models": [{"name", "rates": {"robustness_rate": {...}, "fairness_rate": ..., "rif_rate": ...},
-                 "ranks": {"robustness_rate": 1, ...}}],
-     "sentence": "...", "order_changes": ["..."], "tables": [{"title", "columns", "rows"}]}
-
-``ranks``, ``sentence``, ``order_changes`` and ``tables`` may be absent.
-"""
+"""A comparison of models (``rif-comparison/1``), read for the page: rates, ranks, tests, changes of order."""
 
 from __future__ import annotations
 
@@ -16,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rif_plugins.reports.characters import printable
-from rif_plugins.reports.view import Table, Value
+from rif_plugins.reports.view import NONE, Table, Value
 
-AXES = (
-    ("robustness_rate", "Robustness only"),
-    ("fairness_rate", "Fairness only"),
-    ("rif_rate", "Robust individual fairness"),
-)
+AXES = {
+    "robustness": "Robustness only",
+    "fairness": "Fairness only",
+    "rif": "Robust individual fairness",
+}
+_CLEAN = {"accuracy": "Original text right", "individual_fairness": "Both texts answered alike"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,64 +27,105 @@ class Model:
 
 
 def models_of(comparison: Mapping[str, Any]) -> list[Model]:
-    """The models, in the order given."""
-    models = []
-    for entry in comparison.get("models") or []:
-        rates = entry.get("rates") or entry
-        ranks = entry.get("ranks") or {}
-        models.append(
-            Model(
-                printable(entry.get("name", "")),
-                tuple(Value.of(rates.get(key)) for key, _ in AXES),
-                tuple(None if ranks.get(key) is None else int(ranks[key]) for key, _ in AXES),
-            )
-        )
-    return models
-
-
-def sentence(comparison: Mapping[str, Any]) -> str:
-    """What the comparison says in one sentence."""
-    if comparison.get("sentence"):
-        return printable(comparison["sentence"])
-    return f"{len(comparison.get('models') or []):,} models compared on three axes."
-
-
-def order_changes(comparison: Mapping[str, Any]) -> list[str]:
-    """Where the order of the models changes between the axes."""
-    return [printable(change) for change in comparison.get("order_changes") or []]
-
-
-def rates_table(models: list[Model]) -> Table:
-    """Share of pairs that stand, and rank, of every model on every axis."""
-    rows = tuple(
-        (
-            model.name,
-            *(
-                f"{rate} (rank {rank})" if rank is not None else str(rate)
-                for rate, rank in zip(model.rates, model.ranks, strict=True)
-            ),
-        )
-        for model in models
-    )
-    return Table("Share of pairs that stand, with 95% interval", ("Model", *(name for _, name in AXES)), rows)
-
-
-def further_tables(comparison: Mapping[str, Any]) -> list[Table]:
-    """Tables that the comparison brings along, such as paired tests."""
+    """The models, in the order they were given."""
+    rows = [_by_name(comparison, "axes", axis) for axis in AXES]
     return [
-        Table(
-            printable(table.get("title", "")),
-            tuple(printable(name) for name in table.get("columns") or ()),
-            tuple(tuple(_cell(cell) for cell in row) for row in table.get("rows") or ()),
-            printable(table.get("note", "")),
+        Model(
+            printable(name),
+            tuple(Value.of(row.get(name, {}).get("rate")) for row in rows),
+            tuple(row.get(name, {}).get("rank") for row in rows),
         )
-        for table in comparison.get("tables") or []
+        for name in comparison.get("names") or []
     ]
 
 
-def _cell(cell: Any) -> str | int | float | Value:
-    if isinstance(cell, Mapping):
-        return Value.of(cell)
-    if cell is None or isinstance(cell, bool):
-        return "" if cell is None else str(cell).lower()
-    return cell if isinstance(cell, (int, float)) else printable(cell)
+def headline(comparison: Mapping[str, Any]) -> str:
+    """What the comparison says in one sentence."""
+    ranked = _rows(comparison, "axes", "rif")
+    pairs = f"{int(comparison.get('n_shared') or 0):,} pairs that all runs share"
+    if not ranked:
+        return f"On the {pairs} the models were not all tried against the same targets."
+    best = [row for row in ranked if row["rank"] == 1]
+    names = " and ".join(printable(row["name"]) for row in best)
+    rate = Value.of(best[0]["rate"])
+    changes = comparison.get("order_changes")
+    order = "the order changes with the axis" if changes else "the order is the same on every axis"
+    verb = "stands" if len(best) == 1 else "stand"
+    return f"{names} {verb} on most of the {pairs}: {rate.short} (95% interval {rate.interval}); {order}."
+
+
+def sentences(comparison: Mapping[str, Any]) -> list[str]:
+    """Changes of order, ties, and labels that differ between the runs."""
+    lines = []
+    for change in comparison.get("order_changes") or []:
+        support = "tell" if change.get("is_supported") else "do not tell"
+        lines.append(
+            f"{printable(change['better'])} is before {printable(change['worse'])} on "
+            f"{_axis(change['axis'])} and after it on {_axis(change['other_axis'])}; "
+            f"the paired tests {support} them apart on both."
+        )
+    for tie in comparison.get("ties") or []:
+        first, second = map(printable, tie["models"])
+        lines.append(f"On {_axis(tie['axis'])} the intervals of {first} and {second} overlap.")
+    if conflicts := comparison.get("n_label_conflicts"):
+        lines.append(f"{int(conflicts):,} shared pairs have other labels in other runs.")
+    return lines
+
+
+def ranks_table(models: list[Model]) -> Table:
+    """Rank of every model on every axis; without rows when nothing is ranked."""
+    rows = tuple(
+        (model.name, *(NONE if rank is None else rank for rank in model.ranks))
+        for model in models
+        if any(rank is not None for rank in model.ranks)
+    )
+    return Table("Ranks, 1 is best", ("Model", *AXES.values()), rows)
+
+
+def clean_table(comparison: Mapping[str, Any]) -> Table:
+    """The same pairs before any edit."""
+    rows = [_by_name(comparison, "clean", axis) for axis in _CLEAN]
+    return Table(
+        "The same pairs before any edit",
+        ("Model", *_CLEAN.values()),
+        tuple(
+            (printable(name), *(Value.of(row.get(name, {}).get("rate")) for row in rows))
+            for name in comparison.get("names") or []
+            if any(rows)
+        ),
+    )
+
+
+def tests_table(comparison: Mapping[str, Any]) -> Table:
+    """Paired tests of every two models."""
+    rows = []
+    for test in comparison.get("tests") or []:
+        difference = Value(test.get("difference"), test.get("low"), test.get("high"), 0)
+        rows.append(
+            (
+                f"{printable(test['first'])}, {printable(test['second'])}",
+                _axis(test["axis"]),
+                difference,
+                int(test["only_first"]),
+                int(test["only_second"]),
+                f"{test['p_adjusted']:.3g}",
+            )
+        )
+    return Table(
+        "Paired tests on the shared pairs",
+        ("Models", "Axis", "Difference", "Only the first stands", "Only the second", "p (McNemar, Holm)"),
+        tuple(rows),
+        "Difference: share of the first less share of the second. p is corrected for the number of tests.",
+    )
+
+
+def _axis(axis: str) -> str:
+    return AXES.get(axis, printable(axis)).lower()
+
+
+def _rows(comparison: Mapping[str, Any], kind: str, axis: str) -> list[Mapping[str, Any]]:
+    return list((comparison.get(kind) or {}).get(axis) or [])
+
+
+def _by_name(comparison: Mapping[str, Any], kind: str, axis: str) -> dict[str, Mapping[str, Any]]:
+    return {row["name"]: row for row in _rows(comparison, kind, axis)}

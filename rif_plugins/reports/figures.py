@@ -85,7 +85,7 @@ def rank_chart(axes: Sequence[str], models: Sequence[tuple[str, Sequence[int | N
         models: Name and rank on each axis of every model, 1 is best.
     """
     left, right, top, row = 190.0, 190.0, 46.0, 38.0
-    width = 680.0
+    width = 760.0
     step = (width - left - right) / max(1, len(axes) - 1)
     taken: dict[tuple[int, int], int] = {}
     lines = []

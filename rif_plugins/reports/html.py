@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rif_plugins.core.run_result import RunResult
-from rif_plugins.errors import UsageError
 from rif_plugins.reports import comparison as compared
 from rif_plugins.reports import figures, view
 from rif_plugins.reports.characters import printable, well_formed
+from rif_plugins.reports.output_file import write_whole
 from rif_plugins.reports.payload import findings_payload, island
 
 DATA = Path(__file__).parent / "data"
@@ -31,7 +30,7 @@ def write_html(run: RunResult, path: Path | str) -> None:
     Raises:
         UsageError: The file cannot be written.
     """
-    _write(path, render_html(run))
+    write_whole(path, render_html(run).encode())
 
 
 def render_html(run: RunResult) -> str:
@@ -47,7 +46,7 @@ def render_html(run: RunResult) -> str:
         run=run,
         view=view,
         charts=charts,
-        payload=Markup(island(payload)),  # noqa: S704 - `island` escapes what could end the block
+        payload=Markup(island(payload)),  # `island` escapes what could end the block
         n_findings=len(findings),
     )
 
@@ -56,22 +55,21 @@ def write_comparison_html(comparison: Mapping[str, Any], path: Path | str) -> No
     """Write the page that compares models: ranks on the three axes and where the order changes.
 
     Args:
-        comparison: What `rif compare` found, as plain JSON values; see `reports.comparison`.
+        comparison: What `rif compare` found, as plain JSON values (``rif-comparison/1``).
         path: Where to write.
 
     Raises:
         UsageError: The file cannot be written.
     """
-    _write(path, render_comparison_html(comparison))
+    write_whole(path, render_comparison_html(comparison).encode())
 
 
 def render_comparison_html(comparison: Mapping[str, Any]) -> str:
     """The comparison page."""
     models = compared.models_of(comparison)
-    chart = figures.rank_chart(
-        [name for _, name in compared.AXES], [(model.name, model.ranks) for model in models]
-    )
-    return _render("comparison.html.j2", None, comparison=comparison, compared=compared, models=models, chart=chart)
+    chart = figures.rank_chart(list(compared.AXES.values()), [(model.name, model.ranks) for model in models])
+    values = {"comparison": comparison, "compared": compared, "models": models, "chart": chart}
+    return _render("comparison.html.j2", None, **values)
 
 
 def _render(template: str, script_name: str | None, **values: Any) -> str:
@@ -94,8 +92,8 @@ def _render(template: str, script_name: str | None, **values: Any) -> str:
         .get_template(template)
         .render(
             policy=policy,
-            style=Markup(style),  # noqa: S704 - files of this package
-            script=Markup(script),  # noqa: S704
+            style=Markup(style),  # files of this package
+            script=Markup(script),
             **values,
         )
     )
@@ -128,17 +126,3 @@ def _source(name: str) -> str:
 def _hash(source: str) -> str:
     digest = hashlib.sha256(source.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
-
-
-def _write(path: Path | str, page: str) -> None:
-    target = Path(path)
-    temporary = target.with_name(target.name + ".new")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {target}: {error.strerror}; choose a folder that you may write to"
-        ) from error

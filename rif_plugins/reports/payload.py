@@ -56,9 +56,7 @@ def findings_payload(findings: Sequence[Record], label_names: Sequence[str]) -> 
         columns["values"].append([words.add(record.value_from), words.add(record.value_to)])
         columns["p"].append([_p_of(record, name, record.label) for name in TEXT_NAMES])
         columns["predicted"].append([_prediction(record, name) for name in TEXT_NAMES])
-        columns["confidence"].append(
-            [_p_of(record, name, _prediction(record, name)) for name in TEXT_NAMES]
-        )
+        columns["confidence"].append([_p_of(record, name, _prediction(record, name)) for name in TEXT_NAMES])
         columns["equivalence"].append(_lowest_equivalence(record))
         columns["stop"].append(words.add(record.stop_reason))
         columns["cost"].append([record.queries.get("victim_rows", 0), round(record.seconds, 2)])
@@ -66,7 +64,7 @@ def findings_payload(findings: Sequence[Record], label_names: Sequence[str]) -> 
         "schema": "rif-report/1",
         "n": len(findings),
         "label_names": [str(name) for name in label_names],
-        "n_labels": max((len(row) for record in findings for row in record.probabilities.values()), default=0),
+        "n_labels": max((len(row) for r in findings for row in r.probabilities.values()), default=0),
         "texts": texts.values,
         "words": words.values,
         "pools": {name: pool.values for name, pool in pools.items()},
@@ -75,9 +73,13 @@ def findings_payload(findings: Sequence[Record], label_names: Sequence[str]) -> 
 
 
 _COLUMNS = (
-    *("id", "example", "target", "status", "attribute", "values", "label", "clean_outcome", "outcome", "scorer"),
-    *("p", "predicted", "confidence", "equivalence", "stop", "cost"),
-    *(f"{name}_{side}" for name in ("text", "sensitive", "edits", "trace", "saliency", "scores") for side in SIDES),
+    *("id", "example", "target", "status", "attribute", "values", "label", "clean_outcome", "outcome"),
+    *("scorer", "p", "predicted", "confidence", "equivalence", "stop", "cost"),
+    *(
+        f"{name}_{side}"
+        for name in ("text", "sensitive", "edits", "trace", "saliency", "scores")
+        for side in SIDES
+    ),
 )
 
 
@@ -136,8 +138,8 @@ def _lowest_equivalence(record: Record) -> int | None:
 def island(value: Mapping[str, Any]) -> str:
     """JSON that can stand inside a ``script`` element, whatever texts it holds.
 
-    Pure ASCII; ``<``, ``>`` and ``&`` are escaped, so neither ``</script>`` nor ``<!--`` can occur, and U+2028,
-    NUL and lone surrogates are plain escapes.
+    Pure ASCII; ``<``, ``>`` and ``&`` are escaped, so neither ``</script>`` nor ``<!--`` can occur, and
+    U+2028, NUL and lone surrogates are plain escapes.
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

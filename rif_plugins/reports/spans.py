@@ -48,10 +48,7 @@ def edits_of(record: Record, side: Side) -> list[Replacement]:
 def sensitive_of(record: Record, side: Side) -> list[tuple[int, int]]:
     """Spans of one unedited text that hold what differs between the two similar texts."""
     swaps = sorted(
-        (
-            Replacement(int(swap["start"]), int(swap["end"]), str(swap["to"]))
-            for swap in record.swaps
-        ),
+        (Replacement(int(swap["start"]), int(swap["end"]), str(swap["to"])) for swap in record.swaps),
         key=lambda item: (item.start, item.end),
     )
     if apply(record.original, swaps) != record.similar:
@@ -113,9 +110,9 @@ def _common_prefix(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def utf16_offsets(text: str, positions: Iterable[int]) -> list[int]:
-    """Offsets in characters as offsets in UTF-16 units, which is what a browser counts.
+    r"""Offsets in characters as offsets in UTF-16 units, which is what a browser counts.
 
-    >>> utf16_offsets("a\\U0001f600b", [0, 1, 2, 3])
+    >>> utf16_offsets("a\U0001f600b", [0, 1, 2, 3])
     [0, 1, 3, 4]
     """
     wanted = list(positions)

@@ -54,21 +54,22 @@ class Value:
         """The value alone."""
         if self.value is None:
             return NONE
-        return f"{self.value:.1%}" if self.successes is not None else f"{self.value:.3g}"
+        return self._shown(self.value)
 
     @property
     def bracket(self) -> str:
         """The interval in brackets, empty when there is none."""
-        return f"[{self.interval}]" if self.interval else ""
+        return f"[{self.interval.replace(' to ', ', ')}]" if self.interval else ""
 
     @property
     def interval(self) -> str:
         """The interval alone, empty when there is none."""
         if self.value is None or self.low is None or self.high is None:
             return ""
-        if self.successes is not None:
-            return f"{self.low:.1%} to {self.high:.1%}"
-        return f"{self.low:.3g} to {self.high:.3g}"
+        return f"{self._shown(self.low)} to {self._shown(self.high)}"
+
+    def _shown(self, number: float) -> str:
+        return f"{number:.1%}" if self.successes is not None else number_text(number)
 
     def __str__(self) -> str:
         return f"{self.short} {self.bracket}".rstrip()
@@ -112,10 +113,17 @@ class Quadrants:
 
 
 def cell_text(cell: Cell) -> str:
-    """A cell as it is printed: counts with separators, fractions with three digits."""
-    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
-        return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.3g}"
-    return printable(cell)
+    """A cell as it is printed."""
+    return number_text(cell) if isinstance(cell, (int, float)) else printable(cell)
+
+
+def number_text(number: float) -> str:
+    """Whole numbers with separators, others with three digits, never in powers of ten.
+
+    >>> number_text(12345), number_text(5375.5), number_text(0.89812), number_text(4.0)
+    ('12,345', '5,376', '0.898', '4')
+    """
+    return f"{number:,.0f}" if isinstance(number, int) or abs(number) >= 100 else f"{number:.3g}"
 
 
 def readable(name: str) -> str:
@@ -148,8 +156,14 @@ def headline(run: RunResult) -> tuple[str, str, str]:
     """One sentence in three parts; the middle one, the figure, is to be stressed."""
     rate = Value.of(run.summary.get("rif_rate"))
     if not rate.is_known:
-        return ("No pair of similar texts was evaluated against all targets, so there is ", "no rate", " to tell.")
-    answer = "keeps the same answer as before the edits" if is_predicted(run) else "gives the same, right answer"
+        return (
+            "No pair of similar texts was tried against all targets, so there is ",
+            "no rate",
+            " to tell.",
+        )
+    answer = "gives the same, right answer"
+    if is_predicted(run):
+        answer = "keeps the same answer as before the edits"
     return (
         f"{model_name(run)} {answer} to both texts of ",
         rate.short,
@@ -215,8 +229,8 @@ def targets_table(run: RunResult) -> Table:
         "By target",
         ("Target", "Pairs", "Natural", "Induced", "Shifted", "Natural rate", "Induced rate", "Stands"),
         tuple(rows),
-        "Natural: the unedited pair is already a finding. Induced: found by edits from a pair that was right and "
-        "alike; its rate is over those pairs. Shifted: found from a pair that already failed in another way.",
+        "Natural: the unedited pair is already a finding. Induced: found by edits from a pair that was right "
+        "and alike; its rate is over those pairs. Shifted: found from one that already failed another way.",
     )
 
 
@@ -265,7 +279,7 @@ def groups_tables(run: RunResult) -> list[Table]:
         blocks = run.summary.get(key) or {}
         if len(blocks) < 2:
             continue
-        rows = tuple(
+        rows: tuple[tuple[Cell, ...], ...] = tuple(
             (
                 printable(block.get("name", name)).replace(" -> ", " → "),
                 _count(block, "n_pairs"),
@@ -334,7 +348,7 @@ def left_out_table(run: RunResult) -> Table:
 def errors(run: RunResult, limit: int = 50) -> list[tuple[str, str]]:
     """Example and message of the first errors."""
     found = [record for record in distinct_records(run) if record.status == "error"]
-    return [(printable(record.example), printable(record.message or record.stop_reason)) for record in found[:limit]]
+    return [(printable(r.example), printable(r.message or r.stop_reason)) for r in found[:limit]]
 
 
 def quadrants(run: RunResult) -> list[Quadrants]:

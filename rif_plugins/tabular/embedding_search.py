@@ -240,8 +240,8 @@ class _Path:
         """Query and differentiate the pairs of one step.
 
         Returns:
-            Gradients summed over both sides, at fields ``(m, F, k)`` and at values ``(m, F)``, and the vectors
-            of both sides, ``(2, m, F, k)``.
+            Gradients summed over both sides, at fields ``(m, F, k)`` and at values ``(m, F)``, and the
+            vectors of both sides, ``(2, m, F, k)``.
         """
         rows = np.concatenate([self.original[step, active], self.similar[step, active]])
         aims = np.concatenate([self.aims[0][active], self.aims[1][active]])

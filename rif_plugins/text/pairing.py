@@ -7,19 +7,22 @@ attribute of it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from textattack.shared import AttackedText
 
+from rif_plugins import similar
 from rif_plugins.core.pairs import Pair, Span
 from rif_plugins.errors import UsageError
 from rif_plugins.settings import Settings
-from rif_plugins.similar import Lexicon, find_spans, pair_from_texts, similar_texts
+from rif_plugins.similar import Lexicon
+from rif_plugins.similar.pair_source import embedded_and
+from rif_plugins.similar.pair_source import sensitive_spans as sensitive_spans
+from rif_plugins.similar.pair_source import untouched as untouched
 
 COLUMNS = ["original", "similar"]
 
@@ -119,52 +122,11 @@ def word_offsets(text: AttackedText) -> list[tuple[int, Span]]:
 
 def lexicon_of(settings: Settings) -> Lexicon:
     """The embedded lexicon, with the user's own file merged into it where the settings name one."""
-    embedded = Lexicon.load()
-    return embedded if settings.lexicon is None else embedded.merged_with(Lexicon.load(settings.lexicon))
+    return embedded_and(settings.lexicon)
 
 
-def sensitive_spans(text: str, lexicon: Lexicon) -> list[Span]:
-    """Spans of the sensitive tokens of a text, in order."""
-    return sorted((Span(s.start, s.end) for s in find_spans(text, lexicon)), key=lambda s: s.start)
-
-
-def untouched(spans: Iterable[Span], sensitive: Sequence[Span]) -> list[bool]:
-    """Whether each span is free of sensitive tokens; both lists in order of position."""
-    free, passed = [], 0
-    for span in spans:
-        while passed < len(sensitive) and sensitive[passed].end <= span.start:
-            passed += 1
-        free.append(passed == len(sensitive) or sensitive[passed].start >= span.end)
-    return free
-
-
-class PairSource:
-    """Who counts as similar: builds the pairs of a text.
-
-    Args:
-        lexicon: Sensitive lexicon; None loads the embedded one.
-        attributes: Attributes to change; None is all of the lexicon.
-        max_counterparts: Most similar texts of one text.
-        seed: Seed of the sample where there are more.
-    """
-
-    def __init__(
-        self,
-        lexicon: Lexicon | str | Path | None = None,
-        attributes: Sequence[str] | None = None,
-        max_counterparts: int | None = 8,
-        seed: int = 0,
-    ) -> None:
-        self.lexicon = lexicon if isinstance(lexicon, Lexicon) else Lexicon.load(lexicon)
-        self.attributes = tuple(attributes) if attributes is not None else None
-        unknown = sorted(set(self.attributes or ()) - set(self.lexicon.attributes))
-        if unknown:
-            raise UsageError(
-                f"sensitive attribute {unknown[0]!r} is not in the lexicon: "
-                f"expected some of {', '.join(self.lexicon.attributes)}"
-            )
-        self.max_counterparts = max_counterparts
-        self.seed = seed
+class PairSource(similar.PairSource):
+    """Builds the pairs of the host's texts; see :class:`rif_plugins.similar.PairSource`."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> PairSource:
@@ -179,21 +141,10 @@ class PairSource:
             UsageError: The example has several columns that are not ``original`` and ``similar``.
         """
         if is_pair_text(text):
-            original, similar = side_strings(text)
-            return [pair_from_texts(original, similar)] if original != similar else []
+            return self.pairs_of(*side_strings(text))
         if len(text.column_labels) != 1:
             raise UsageError(
                 f"example has the columns {', '.join(text.column_labels)}: expected one text column, "
                 "or 'original' and 'similar' for ready pairs"
             )
-        return similar_texts(
-            text.text,
-            self.lexicon,
-            self.attributes,
-            max_counterparts=self.max_counterparts,
-            seed=self.seed,
-        )
-
-    def sensitive_spans(self, text: str) -> list[Span]:
-        """Spans of all sensitive tokens of a text, of every attribute of the lexicon."""
-        return sensitive_spans(text, self.lexicon)
+        return self.pairs_of(text.text)

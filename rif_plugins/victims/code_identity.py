@@ -20,11 +20,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 _NOT_PART_OF_A_CLASS = {
-    "__module__", "__dict__", "__weakref__", "__doc__", "__annotations__", "__annotate__", "__annotate_func__",
-    "__annotations_cache__", "__abstractmethods__", "_abc_impl", "__firstlineno__", "__static_attributes__",
+    "__module__", "__dict__", "__weakref__", "__doc__", "__annotations__", "__annotate__",
+    "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl",
+    "__firstlineno__", "__static_attributes__",
     "__parameters__", "__orig_bases__", "__dataclass_fields__", "__dataclass_params__", "__match_args__",
     "_is_protocol", "_is_runtime_protocol", "__protocol_attrs__", "__non_callable_proto_members__",
     "__qualname__", "__classcell__", "__hash__",
+}  # fmt: skip
+
+
+# Who asks another program through these does not hold the model that answers.
+_REMOTE = {
+    "aiohttp", "anthropic", "boto3", "grpc", "http.client", "httpx", "litellm", "ollama", "openai",
+    "requests", "socket", "subprocess", "urllib.request", "urllib3", "websocket", "websockets",
 }  # fmt: skip
 
 
@@ -58,10 +66,20 @@ def text(*parts: object) -> bytes:
     return joined(*(str(part).encode("utf-8", "surrogatepass") for part in parts))
 
 
-@functools.lru_cache(maxsize=1024)
 def library(module: str | None) -> str | None:
-    """Version and file list of the installed package that a module belongs to; None for other code."""
+    """Version and file list of the installed package that a module belongs to; None for other code.
+
+    Raises:
+        UnknownIdentityError: The package asks other programs, whose model nobody can see from here.
+    """
     root = (module or "").partition(".")[0]
+    if module in _REMOTE or root in _REMOTE:
+        raise UnknownIdentityError(f"a call of another program through {module}")
+    return _package(root)
+
+
+@functools.lru_cache(maxsize=1024)
+def _package(root: str) -> str | None:
     if root in sys.stdlib_module_names or root in sys.builtin_module_names:
         return "python " + sys.version
     if not root or root == "__main__" or not _is_installed(root):

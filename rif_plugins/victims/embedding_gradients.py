@@ -208,8 +208,9 @@ class EmbeddingGradients(ABC):
             (gradient,) = self._torch.autograd.grad(losses.sum(), seen[0].vectors)
         self.rows += len(texts)
         vectors, gradient = seen[0].by_text(seen[0].vectors.detach()), seen[0].by_text(gradient)
+        values = losses.detach().tolist()
         return [
-            self._gradient(texts[row], encoded, row, vectors[row], gradient[row], float(losses[row]))
+            self._gradient(texts[row], encoded, row, vectors[row], gradient[row], values[row])
             for row in range(len(texts))
         ]
 

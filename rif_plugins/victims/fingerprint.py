@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rif_plugins.core.predictions import PredictionReader
-from rif_plugins.victims.code_identity import UnknownIdentityError, text
+from rif_plugins.victims.code_identity import UnknownIdentityError, joined, text
 from rif_plugins.victims.identity import IdentityWalk
 
 PROBES = (
-    "",
     "good",
     "The film is good.",
     "She did not like the food, and the staff was rude!",
@@ -55,6 +54,8 @@ def victim_fingerprint(victim: object, predict: Callable[[list[str]], Any] | Non
     Returns:
         The fingerprint; never raises for what the victim does.
     """
+    if victim is None:
+        return Fingerprint(None, f"the victim does not say what it is: {_ADVICE}")
     ask: Any = predict if predict is not None else victim
     try:
         # The probes come first: a victim that loads its weights when it is asked has them then.
@@ -62,18 +63,14 @@ def victim_fingerprint(victim: object, predict: Callable[[list[str]], Any] | Non
     except Exception as error:
         return Fingerprint(None, f"the victim failed on the probe sentences ({_line(error)})")
     try:
-        walk = IdentityWalk()
-        parts = walk.digest(victim), walk.digest(getattr(predict, "output", None))
+        identity = IdentityWalk().digest(victim)
     except UnknownIdentityError as error:
         place = getattr(error, "place", "")
         where = f" ({place})" if place else ""
         return Fingerprint(None, f"the victim holds {error}{where}, which cannot be identified: {_ADVICE}")
     except Exception as error:
         return Fingerprint(None, f"looking into the victim failed ({_line(error)}): {_ADVICE}")
-    digest = hashlib.blake2b(b"rif victim 1", digest_size=16)
-    for part in (*parts, text(answers)):
-        digest.update(part)
-    return Fingerprint(digest.hexdigest())
+    return Fingerprint(joined(text("rif victim 1", answers), identity).hex())
 
 
 def probe_digest(predict: Callable[[list[str]], Any]) -> str:

@@ -36,7 +36,8 @@ _MAX_FILES = 1000
 _VOLATILE = {"_stop_words_id", "call_count", "_tokenizer_cache"}
 _BY_REPR = (
     datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal, fractions.Fraction,
-    uuid.UUID, range, slice, types.GenericAlias, types.UnionType, types.EllipsisType, types.NotImplementedType,
+    uuid.UUID, range, slice, types.GenericAlias, types.UnionType, types.EllipsisType,
+    types.NotImplementedType,
 )  # fmt: skip
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 
@@ -99,7 +100,7 @@ class IdentityWalk:
         if callable(offered):
             offered = offered()
         if isinstance(offered, str) and offered:
-            return joined(text("fingerprint", offered), self.digest(type(value), "class"))
+            return text("fingerprint", type(value).__qualname__, offered)
         content = self._content(value)
         if content is None:
             content = model_digest(value, self)
@@ -124,7 +125,8 @@ class IdentityWalk:
             return None
         if type(value).__module__ == "builtins":
             return joined(text(type(value).__name__), items)
-        return joined(items, self._attributes(value), self.digest(type(value), "class"))
+        factory = self.digest(getattr(value, "default_factory", None), "default_factory")
+        return joined(items, factory, self._attributes(value), self.digest(type(value), "class"))
 
     def _encoded(self, values: Any) -> bytes:
         digest = hashlib.blake2b(digest_size=16)

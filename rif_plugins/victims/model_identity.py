@@ -22,7 +22,7 @@ _MODULE_INTERNALS = {
     "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_is_full_backward_hook",
     "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks", "_state_dict_pre_hooks",
     "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_forward_hooks_with_kwargs",
-    "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs", "_backward_pre_hooks",
+    "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs",
     "config", "generation_config", "name_or_path", "warnings_issued",
 }  # fmt: skip
 _LOCATION_KEYS = {"_name_or_path", "name_or_path", "_commit_hash"}

@@ -158,16 +158,19 @@ class Page:
                 values["text"] = "\r"
             self.call("Input.dispatchKeyEvent", **values)
 
+    def resize(self, width: int, height: int) -> None:
+        """Give the page another size."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+
     def screenshot(
-        self, path: Path, *, width: int, height: int, dark: bool = False, print_style: bool = False, full: bool = True
+        self, path: Path, *, width: int, height: int, dark: bool = False, print_style: bool = False
     ) -> None:
-        """Save a picture of the page."""
+        """Save a picture of the whole page."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="print" if print_style else "", features=[scheme])
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)["data"]
+        self.resize(width, height)
+        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
         path.write_bytes(base64.b64decode(data))
 
     def _receive(self, deadline: float) -> dict[str, Any]:

@@ -7,14 +7,14 @@ outcomes follow from the probabilities, and the status follows from the outcomes
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rif_plugins.core.outcomes import TARGETS, Outcome, classify
 from rif_plugins.core.pairs import Edit, Pair, Swap
-from rif_plugins.core.results import Record, impacts, pair_record, record_id, status_of
+from rif_plugins.core.results import Record, pair_record, record_id, status_of
 from rif_plugins.core.run_result import AXES, ROBUSTNESS_ONLY, RunResult
 
 Trace = list[tuple[float, float]]
@@ -28,11 +28,11 @@ SWAPS: tuple[tuple[str, str, str, str, str], ...] = (
     ("age", "old", "young", "elderly", "young"),
 )
 WORDS = (
-    "film review doctor story careful honest strange quiet lovely clever dull bright gentle proud "
-    "simple bitter warm slow sharp plain street market village teacher garden letter dinner window "
-    "journey answer question music summer winter morning evening"
-).split()
-GLUE = "the a of with and in for from about over that this very quite really almost never often".split()
+    *("film", "review", "doctor", "story", "careful", "honest", "strange", "quiet", "lovely", "clever"),
+    *("dull", "bright", "gentle", "proud", "simple", "bitter", "warm", "slow", "sharp", "plain"),
+    *("street", "market", "village", "teacher", "garden", "letter", "dinner", "window", "journey"),
+)
+GLUE = ("the", "of", "with", "and", "in", "for", "from", "about", "over", "that", "very", "quite", "almost")
 HOSTILE: tuple[str, ...] = (
     "</script><script>window.hacked=1</script>",
     "<img src=x onerror=window.hacked=1>",
@@ -77,6 +77,7 @@ def fake_run(
 
     records = tuple(_records(n_pairs, seed, n_classes, hostile, saliency, n_words, huge))
     configuration = fake_configuration(n_pairs, n_classes, hostile, labels)
+    configuration["n_examples"] = n_pairs + max(1, n_pairs // 20) + 1
     return RunResult(configuration, records, summarise_run(records, configuration))
 
 
@@ -124,7 +125,7 @@ def fake_configuration(n_pairs: int, n_classes: int, hostile: bool, labels: str)
             {
                 "name": "truncation",
                 "status": "warn",
-                "message": "3.1% of the texts are longer than the model reads: edits behind the cut have no effect",
+                "message": "3.1% of the texts are longer than the model reads: edits there have no effect",
             },
             {"name": "deterministic", "status": "fail", "message": "the same text got two answers"},
         ],
@@ -150,9 +151,8 @@ def _records(
     for number in range(max(1, n_pairs // 20)):
         example = f"s{number:04d}"
         yield Record(example, example, "", "skipped", "no sensitive token")
-    yield Record(
-        "e0000", "e0000", "", "error", "error", message="model answered NaN for one text" + HOSTILE[0] * hostile
-    )
+    message = "model answered NaN for one text" + HOSTILE[0] * hostile
+    yield Record("e0000", "e0000", "", "error", "error", message=message)
 
 
 def _pair(rng: np.random.Generator, n_words: int, extra: str) -> Pair:
@@ -198,7 +198,7 @@ def _record(
 ) -> Record:
     before = classify(label, int(clean[0].argmax()), int(clean[1].argmax()))
     natural = _holds(before, target)
-    aims = rng.random() < {"robustness_only": 0.55, "fairness_only": 0.2, "unrobust_fair": 0.4}.get(target, 0.3)
+    aims = rng.random() < {"robustness_only": 0.55, "fairness_only": 0.2}.get(target, 0.35)
     final = clean if natural else _final(rng, clean, label, n_classes, target, aims)
     n_steps = 0 if natural else int(rng.integers(1, 6))
     after = classify(label, int(final[0].argmax()), int(final[1].argmax()))
@@ -227,7 +227,12 @@ def _record(
             {"step": step, "p_original": round(a, 8), "p_similar": round(b, 8), "objective": round(b - a, 8)}
             for step, (a, b) in enumerate(trace)
         ],
-        queries={"victim_rows": 40 + n_steps * 25, "cache_hits": 12, "entailment_rows": 30, "proposer_calls": 9},
+        queries={
+            "victim_rows": 40 + n_steps * 25,
+            "cache_hits": 12,
+            "entailment_rows": 30,
+            "proposer_calls": 9,
+        },
         seconds=round(0.2 + rng.random(), 4),
         scorer="embedded minilm-nli-1",
         saliency=[
@@ -313,9 +318,20 @@ def _apply(text: str, edits: Sequence[Edit], side: str) -> str:
     return text
 
 
-def fake_comparison(n_models: int = 3, seed: int = 0) -> dict[str, Any]:
-    """A comparison of several fake runs."""
-    raise NotImplementedError
+def fake_comparison(n_models: int = 3, *, n_pairs: int = 40, hostile: bool = False) -> dict[str, Any]:
+    """A comparison of fake runs over the same pairs: the pairs of one seed, each model with its own luck."""
+    from rif_plugins.metrics.compare import compare_runs
 
-
-__all__ = ["HOSTILE", "count", "fake_comparison", "fake_configuration", "fake_run", "impacts", "with_findings"]
+    base = fake_run(n_pairs)
+    runs = []
+    for number in range(n_models):
+        rng = np.random.default_rng(number)
+        records = tuple(
+            replace(record, status="failed", outcome="robust_fair", clean_outcome="robust_fair")
+            if record.is_evaluated and rng.random() < (0.3 + 0.25 * number if record.target in AXES else 0.6)
+            else record
+            for record in base.records
+        )
+        runs.append(RunResult(base.configuration, records, {}))
+    names = [HOSTILE[number] if hostile else f"model-{number}" for number in range(n_models)]
+    return compare_runs(runs, names, n_resamples=200).to_dict()

@@ -35,10 +35,8 @@ ADULT_TEST = "|1x3 Cross validator\n" + ADULT.replace("K\n", "K.\n").replace("50
 GERMAN = """A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1
 A12 48 A32 A43 5951 A61 A73 2 A92 A101 2 A121 22 A143 A152 1 A173 1 A191 A201 2
 """
-BANK_HEAD = (
-    "age;job;marital;education;default;balance;housing;loan;contact;day;month;duration;campaign;pdays;"
-)
-BANK = f"""{BANK_HEAD}pdays;previous;poutcome;y
+BANK_HEAD = "age;job;marital;education;default;balance;housing;loan;contact;day;month;duration;campaign"
+BANK = f"""{BANK_HEAD};pdays;previous;poutcome;y
 30;"cook";"married";"primary";"no";1787;"no";"no";"cellular";19;"oct";79;1;-1;0;"unknown";"no"
 33;"cook";"single";"secondary";"no";-4;"yes";"yes";"cellular";11;"may";220;1;339;4;"failure";"yes"
 """

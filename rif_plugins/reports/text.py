@@ -1,0 +1,140 @@
+"""The report as plain text for a terminal, laid out by `rich`; control characters never reach it."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from rif_plugins.core.run_result import RunResult
+from rif_plugins.optional import require
+from rif_plugins.reports import view
+from rif_plugins.reports.characters import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DEFAULT_WIDTH = 100
+_MIN_WIDTH = 40
+_BAR_WIDTH = 24
+_WIDE = 90
+
+
+def render_text(run: RunResult, *, width: int | None = None) -> str:
+    """The summary of a run as plain text.
+
+    Args:
+        run: The run.
+        width: Columns of the terminal; no line is longer. Columns too narrow for their content wrap.
+    """
+    console = _console(max(_MIN_WIDTH, width or DEFAULT_WIDTH))
+    _print(console, "".join(view.headline(run)))
+    if view.is_predicted(run):
+        _print(console, 'Labels are the model\'s own predictions: "right" means "as before the edits".')
+    console.print()
+    for name, value in view.facts(run):
+        _print(console, f"{name + ':':<10}{one_line(value)}")
+    _table(console, view.axes_table(run))
+    _print(console, view.axes_sentence(run))
+    tables = [*_halves(view.targets_table(run)), view.final_table(run), view.clean_table(run), _attacks(run)]
+    tables += [*view.groups_tables(run), view.effort_table(run), view.cost_table(run), _times(run)]
+    for table in (*tables, _checks(run), view.left_out_table(run), _errors(run)):
+        _table(console, table)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _halves(table: view.Table) -> list[view.Table]:
+    """A wide table as two: its counts, then its rates."""
+    if not table.rows:
+        return []
+    is_rate = [isinstance(cell, view.Value) for cell in table.rows[0]]
+    halves = []
+    for kind, note in ((False, table.note), (True, "")):
+        kept = [index for index, rate in enumerate(is_rate) if index == 0 or rate is kind]
+        halves.append(
+            view.Table(
+                f"{table.title}, rates" if kind else table.title,
+                tuple(table.columns[index] for index in kept),
+                tuple(tuple(row[index] for index in kept) for row in table.rows),
+                note,
+            )
+        )
+    return halves
+
+
+def _times(run: RunResult) -> view.Table:
+    rows = tuple((name, f"{seconds:,.1f}") for name, seconds in view.times(run))
+    return view.Table("Where the time went", ("Part", "Seconds"), rows)
+
+
+def _checks(run: RunResult) -> view.Table:
+    return view.Table("Checks of the model", ("Check", "Result", ""), tuple(view.checks(run)))
+
+
+def _errors(run: RunResult) -> view.Table:
+    rows = tuple((one_line(name, 40), one_line(message, 300)) for name, message in view.errors(run, 5))
+    return view.Table("First errors", ("Example", ""), rows)
+
+
+def _attacks(run: RunResult) -> view.Table:
+    lines = view.attack_counts(run)
+    most = max((line.value.successes or 0 for line in lines), default=0) or 1
+    rows = tuple(
+        (
+            f"{line.name} {line.help}".strip(),
+            "█" * round(_BAR_WIDTH * (line.value.successes or 0) / most),
+            line.value.successes or 0,
+        )
+        for line in lines
+    )
+    return view.Table("Violations a pair meets, of three", ("Violations", "", "Pairs"), rows)
+
+
+def _console(width: int) -> Console:
+    require("rich", purpose="the text report")
+    from rich.console import Console
+
+    return Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=False,
+        no_color=True,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+
+
+def _print(console: Console, text: str) -> None:
+    from rich.text import Text
+
+    if text:
+        console.print(Text(text), soft_wrap=False)
+
+
+def _table(console: Console, table: view.Table) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    if not table.rows:
+        return
+    console.print()
+    _print(console, table.title)
+    is_narrow = console.width < _WIDE
+    laid: Any = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for index, name in enumerate(table.columns):
+        is_text = index == 0 or not name
+        laid.add_column(Text(name), justify="left" if is_text else "right", overflow="fold")
+    for row in table.rows:
+        laid.add_row(*(Text(_cell(cell, is_narrow)) for cell in row))
+    console.print(laid)
+    _print(console, table.note)
+
+
+def _cell(cell: view.Cell, is_narrow: bool) -> str:
+    """One line, except that an interval stands below its value where there is little room."""
+    if is_narrow and isinstance(cell, view.Value) and cell.bracket:
+        return f"{cell.short}\n{cell.bracket}"
+    return one_line(view.cell_text(cell))

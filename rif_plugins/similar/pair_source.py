@@ -1,0 +1,83 @@
+"""From a text to its pairs: the lexicon, the attributes to change, and the cap on counterparts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rif_plugins.core.pairs import Pair, Span
+from rif_plugins.errors import UsageError
+from rif_plugins.similar.alignment import pair_from_texts
+from rif_plugins.similar.counterparts import similar_texts
+from rif_plugins.similar.lexicon import Lexicon
+from rif_plugins.similar.spans import find_spans
+
+
+class PairSource:
+    """Who counts as similar: builds the pairs of a text.
+
+    Args:
+        lexicon: Sensitive lexicon; None loads the embedded one.
+        attributes: Attributes to change; None is all of the lexicon.
+        max_counterparts: Most similar texts of one text; None is all.
+        seed: Seed of the sample where there are more.
+
+    Raises:
+        UsageError: An attribute is not in the lexicon.
+    """
+
+    def __init__(
+        self,
+        lexicon: Lexicon | str | Path | None = None,
+        attributes: Sequence[str] | None = None,
+        max_counterparts: int | None = 8,
+        seed: int = 0,
+    ) -> None:
+        self.lexicon = lexicon if isinstance(lexicon, Lexicon) else Lexicon.load(lexicon)
+        self.attributes = tuple(attributes) if attributes is not None else None
+        unknown = sorted(set(self.attributes or ()) - set(self.lexicon.attributes))
+        if unknown:
+            raise UsageError(
+                f"sensitive attribute {unknown[0]!r} is not in the lexicon: "
+                f"expected some of {', '.join(self.lexicon.attributes)}"
+            )
+        self.max_counterparts = max_counterparts
+        self.seed = seed
+
+    def pairs_of(self, text: str, similar: str | None = None) -> list[Pair]:
+        """All pairs of one text; empty when it holds no sensitive token.
+
+        Args:
+            text: The original.
+            similar: A ready similar text; the lexicon is then not asked.
+        """
+        if similar is not None:
+            return [pair_from_texts(text, similar)] if similar != text else []
+        return similar_texts(
+            text, self.lexicon, self.attributes, max_counterparts=self.max_counterparts, seed=self.seed
+        )
+
+    def sensitive_spans(self, text: str) -> list[Span]:
+        """Spans of all sensitive tokens of a text, of every attribute of the lexicon."""
+        return sensitive_spans(text, self.lexicon)
+
+
+def embedded_and(lexicon: Path | str | None) -> Lexicon:
+    """The embedded lexicon, with a user's own file merged into it where one is named."""
+    embedded = Lexicon.load()
+    return embedded if lexicon is None else embedded.merged_with(Lexicon.load(lexicon))
+
+
+def sensitive_spans(text: str, lexicon: Lexicon) -> list[Span]:
+    """Spans of the sensitive tokens of a text, in order."""
+    return sorted((Span(s.start, s.end) for s in find_spans(text, lexicon)), key=lambda s: s.start)
+
+
+def untouched(spans: Iterable[Span], sensitive: Sequence[Span]) -> list[bool]:
+    """Whether each span is free of sensitive tokens; both lists in order of position."""
+    free, passed = [], 0
+    for span in spans:
+        while passed < len(sensitive) and sensitive[passed].end <= span.start:
+            passed += 1
+        free.append(passed == len(sensitive) or sensitive[passed].start >= span.end)
+    return free
