@@ -119,7 +119,9 @@ def batched(name: str, estimator: Any, schema: TableSchema, seeds: np.ndarray, a
             "cost": dict(pairs.cost)}  # fmt: skip
 
 
-def looped(name: str, estimator: Any, schema: TableSchema, seeds: np.ndarray, args: Any, one_call: bool) -> Any:
+def looped(
+    name: str, estimator: Any, schema: TableSchema, seeds: np.ndarray, args: Any, one_call: bool
+) -> Any:
     """Run the loop."""
     from tabular_baselines.loops import adf, eidig
     from tabular_baselines.one_row import OneRowModel
@@ -191,7 +193,9 @@ def main() -> None:
     parser.add_argument("--n-global", type=int, default=10)
     parser.add_argument("--n-local", type=int, default=1000)
     parser.add_argument("--loop-seeds", type=int, default=1000)
-    parser.add_argument("--one-call", action="store_true", help="also a loop with one call for all similar rows")
+    parser.add_argument(
+        "--one-call", action="store_true", help="also a loop with one call for all similar rows"
+    )
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=4096)
     parser.add_argument("--out", type=Path, default=None)

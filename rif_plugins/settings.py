@@ -41,12 +41,18 @@ class Settings:
         max_positions: Most token positions tried on a text.
         max_edits: Most edits on one side; ``None`` means no limit.
         max_candidates: Most candidates for a token.
-        saliency: How token positions are ranked.
+        saliency: How token positions are ranked; ``"gradient"`` needs a white-box victim.
+        beam: States that the sweep keeps at each depth; 1 is greedy.
+        exhaustive: Let the sweep try all edits of at most this many tokens a side, and certify what is not
+            found; ``None`` searches greedily.
         mask_token: What the saliency ``"mask"`` puts in the place of a token.
         n_wrong_labels: More than two classes, target ``unrobust_fair``: how many wrong labels to aim at.
         victim_output: What the victim returns; ``"auto"`` decides at the first call.
         seed: Seed of every random choice.
         batch_size: Victim rows in one call.
+        cache: Whether answers of models are kept across runs of `rif audit`.
+        cache_dir: Folder of that cache; ``None`` is ``RIF_CACHE_DIR`` or the platform's.
+        cache_size: Most megabytes of it.
         filter_order: Which of filter and victim sees candidates first; ``"auto"`` is the filter when a query
             budget is set, else the victim. The accepted edits are the same, the costs are not.
         results: Append one JSON record an example to this file.
@@ -64,13 +70,18 @@ class Settings:
     max_positions: int = 20
     max_edits: int | None = None
     max_candidates: int = 12
-    saliency: Literal["delete", "mask", "random"] = "delete"
+    saliency: Literal["delete", "mask", "gradient", "random"] = "delete"
     mask_token: str = "[MASK]"
+    beam: int = 1
+    exhaustive: int | None = None
     n_wrong_labels: int = 3
     victim_output: Literal["auto", "probabilities", "logits"] = "auto"
     seed: int = 0
     batch_size: int = 32
     filter_order: Literal["auto", "filter-first", "victim-first"] = "auto"
+    cache: Literal["on", "off"] = "on"
+    cache_dir: Path | None = None
+    cache_size: int = 256
     results: Path | None = None
 
     @classmethod
@@ -236,13 +247,18 @@ _KINDS: dict[str, _Kind] = {
     "max_positions": _Kind("a whole number from 1", _whole_number(1)),
     "max_edits": _Kind('a whole number from 0, or "none"', _or_word("none", None, _whole_number(0))),
     "max_candidates": _Kind("a whole number from 1", _whole_number(1)),
-    "saliency": _one_of("delete", "mask", "random"),
+    "saliency": _one_of("delete", "mask", "gradient", "random"),
     "mask_token": _Kind("a word", _text),
+    "beam": _Kind("a whole number from 1", _whole_number(1)),
+    "exhaustive": _Kind('a whole number from 1, or "none"', _or_word("none", None, _whole_number(1))),
     "n_wrong_labels": _Kind("a whole number from 1", _whole_number(1)),
     "victim_output": _one_of("auto", "probabilities", "logits"),
     "seed": _Kind("a whole number from 0", _whole_number(0)),
     "batch_size": _Kind("a whole number from 1", _whole_number(1)),
     "filter_order": _one_of("auto", "filter-first", "victim-first"),
+    "cache": _one_of("on", "off"),
+    "cache_dir": _Kind("the path of a folder", lambda raw: Path(_text(raw))),
+    "cache_size": _Kind("a whole number of megabytes from 1", _whole_number(1)),
     "results": _Kind("the path of a file to append to", lambda raw: Path(_text(raw))),
 }
 

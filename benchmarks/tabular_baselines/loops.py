@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from tabular_baselines.one_row import OneRowModel, Seen, choose, inverse_weights
 
 from rif_plugins.tabular.row_random import RowRandom
+from tabular_baselines.one_row import OneRowModel, Seen, choose, inverse_weights
 
 Gradients = Callable[[OneRowModel, np.ndarray, Seen], tuple[np.ndarray, np.ndarray]]
 FEATURE, SIGN = 0, 1

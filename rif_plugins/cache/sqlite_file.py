@@ -110,6 +110,11 @@ def checked(key: bytes, stored: Any) -> bytes | None:
 
 
 def opened(file: Path) -> sqlite3.Connection:
+    """Open or make the file, with its folder.
+
+    Raises:
+        OSError, sqlite3.Error: It cannot be.
+    """
     import sqlite3
 
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -12,9 +12,8 @@ from rif_plugins.core.exhaustive import MAX_TEXTS, Enumeration, enumerate_reach
 from rif_plugins.core.fairness_search import search_difference
 from rif_plugins.core.objective import Objective, loss
 from rif_plugins.core.outcomes import FAIRNESS_ONLY, ROBUSTNESS_ONLY, TARGETS, is_in_target
-from rif_plugins.core.pair_search import PairSearchResult, StopReason
+from rif_plugins.core.pair_search import PairSearchResult, StopReason, TokenSaliency
 from rif_plugins.core.reach import FloatArray, Path, Reach, ReachSettings, pair_result, result_of
-from rif_plugins.core.reach_candidates import TokenSaliency
 from rif_plugins.core.reach_search import MemberSearch, search_members
 from rif_plugins.core.requests import Coroutine, Score, gather
 from rif_plugins.core.sides import EditableSide

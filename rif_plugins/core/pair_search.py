@@ -10,7 +10,7 @@ Sources: KDD 2026 page of RIFair (decoupled search), its January 2026 predecesso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Generic, Literal, TypeVar
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rif_plugins.core.combination import Option, choose_combination
 from rif_plugins.core.objective import Objective, runner_up
 from rif_plugins.core.outcomes import Outcome, classify
+from rif_plugins.core.pairs import Span
 from rif_plugins.core.saliency import ask, rank_shared, rank_side
 from rif_plugins.core.sides import EditableSide
 from rif_plugins.errors import UsageError
@@ -28,7 +29,9 @@ from rif_plugins.errors import UsageError
 FloatArray = NDArray[np.float64]
 S = TypeVar("S")
 PositionMode = Literal["shared", "independent", "coupled"]
-SaliencyMethod = Literal["delete", "mask", "random"]
+SaliencyMethod = Literal["delete", "mask", "gradient", "random"]
+TokenSaliency = Callable[[str, int, Sequence[Span]], Sequence[float]]
+"""``(text, label, spans) -> score`` of each span: the gradient of a white-box victim."""
 StopReason = Literal[
     "natural", "success", "exhausted", "no_positions", "out_of_reach", "budget", "unconfirmed", "certified"
 ]
@@ -43,7 +46,7 @@ class SearchSettings:
             each side its own ranking; ``"coupled"``: the same candidate on both sides (ablation).
         max_positions: Most positions tried, by saliency.
         max_edits: Most edits a side; None is unlimited.
-        saliency: ``"delete"`` (paper), ``"mask"`` or ``"random"`` (control).
+        saliency: ``"delete"`` (paper), ``"mask"``, ``"gradient"`` (white-box victims) or ``"random"`` (control).
         mask_token: What ``"mask"`` puts in.
         filter_first: Filter all candidates before the victim sees them. Otherwise the victim scores
             first and candidates are filtered in the order of their use until one passes: the same
@@ -64,8 +67,10 @@ class SearchSettings:
             raise UsageError(
                 f"positions {self.positions!r} does not exist: expected shared, independent or coupled"
             )
-        if self.saliency not in ("delete", "mask", "random"):
-            raise UsageError(f"saliency {self.saliency!r} does not exist: expected delete, mask or random")
+        if self.saliency not in ("delete", "mask", "gradient", "random"):
+            raise UsageError(
+                f"saliency {self.saliency!r} does not exist: expected delete, mask, gradient or random"
+            )
         if self.max_positions < 1:
             raise UsageError(f"max_positions must be 1 or more, got {self.max_positions}")
         if self.max_edits is not None and self.max_edits < 0:
@@ -145,6 +150,7 @@ def search_pair(
     objective: Objective,
     settings: SearchSettings | None = None,
     rng: np.random.Generator | None = None,
+    token_saliency: TokenSaliency | None = None,
 ) -> Search[S]:
     """Search edits of one pair that reach the objective's target.
 
@@ -155,6 +161,7 @@ def search_pair(
         objective: Whose target to reach.
         settings: See ``SearchSettings``.
         rng: Needed by the random saliency only.
+        token_saliency: Needed by the gradient saliency only.
 
     Raises:
         UsageError: The budget does not even pay for the clean pair.
@@ -168,7 +175,7 @@ def search_pair(
         return _finished(clean, clean, label, "natural", (_step(0, clean, label, objective, None),))
     first: PairSearchResult[S] | None = None
     for wrong_label in _wrong_labels(clean, label, objective, settings):
-        attempt = _Attempt(original, similar, label, objective, settings, wrong_label, rng)
+        attempt = _Attempt(original, similar, label, objective, settings, wrong_label, rng, token_saliency)
         result = yield from attempt.run(clean)
         if result.is_success or result.stop_reason == "budget":
             return result if result.is_success or first is None else replace(first, stop_reason="budget")
@@ -203,6 +210,7 @@ class _Attempt(Generic[S]):
         settings: SearchSettings,
         wrong_label: int | None,
         rng: np.random.Generator | None,
+        token_saliency: TokenSaliency | None,
     ) -> None:
         self.original = original
         self.similar = similar
@@ -211,6 +219,7 @@ class _Attempt(Generic[S]):
         self.settings = settings
         self.wrong_label = wrong_label
         self.rng = rng
+        self.token_saliency = token_saliency
 
     def evaluate(self, p: FloatArray, p_similar: FloatArray) -> Any:
         return self.objective(p, p_similar, self.label, self.wrong_label)
@@ -254,6 +263,8 @@ class _Attempt(Generic[S]):
         mask_token = self.settings.mask_token if self.settings.saliency == "mask" else None
         if self.settings.saliency == "random":
             return self._random_order(sides)
+        if self.settings.saliency == "gradient":
+            return self._gradient_order(sides)
         probabilities = (clean.p, clean.p_similar)
         if sides == "both":
             return (
@@ -266,11 +277,31 @@ class _Attempt(Generic[S]):
     def _random_order(self, sides: str) -> list[int]:
         if self.rng is None:
             raise UsageError("random saliency needs a random generator: pass rng")
+        positions = self._positions(sides)
+        return [positions[i] for i in self.rng.permutation(len(positions))]
+
+    def _gradient_order(self, sides: str) -> list[int]:
+        """Positions by the size of the gradient, summed over the sides; one backward pass a side."""
+        if self.token_saliency is None:
+            raise UsageError(
+                "saliency gradient needs a white-box victim, such as a Hugging Face model: "
+                "choose saliency delete, mask or random"
+            )
+        positions = self._positions(sides)
+        total = np.zeros(len(positions))
+        for name, side in (("original", self.original), ("similar", self.similar)):
+            if sides in (name, "both"):
+                spans = [side.span(position) for position in positions]
+                total += np.abs(self.token_saliency(side.text(side.start), self.label, spans))
+        order = sorted(range(len(positions)), key=lambda i: (-round(float(total[i]), 9), i))
+        return [positions[i] for i in order]
+
+    def _positions(self, sides: str) -> list[int]:
         positions = list(self.similar.positions if sides == "similar" else self.original.positions)
         if sides == "both":
             common = set(self.similar.positions)
             positions = [position for position in positions if position in common]
-        return [positions[i] for i in self.rng.permutation(len(positions))]
+        return positions
 
     def _options(
         self, state: PairState[S], positions: tuple[int | None, int | None]

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rif_plugins.core.pairs import Span
+from rif_plugins.core.pair_search import TokenSaliency
 from rif_plugins.core.reach import Reach, ReachSettings
 from rif_plugins.core.requests import Coroutine, Judge, Score
 from rif_plugins.core.sides import EditableSide
@@ -23,8 +23,6 @@ from rif_plugins.errors import UsageError
 
 FloatArray = NDArray[np.float64]
 S = TypeVar("S")
-TokenSaliency = Callable[[str, int, Sequence[Span]], Sequence[float]]
-"""``(text, label, spans) -> score`` of each span: the gradient of a white-box victim."""
 _CHUNK = 512
 _TINY = 1e-12
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rif_plugins.core.combination import MIN_GAIN
+from rif_plugins.core.pair_search import TokenSaliency
 from rif_plugins.core.reach import Path, Reach, ReachSettings, SideStop, Waypoint
 from rif_plugins.core.reach_candidates import (
     Candidate,
     CandidateTable,
-    TokenSaliency,
     collect,
     log_probabilities,
     probe,

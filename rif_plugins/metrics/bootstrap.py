@@ -144,7 +144,7 @@ def quantile_estimate(values: FloatArray, quantile: float, confidence: float = C
         return Estimate(None, None, None, 0)
     low, high = wilson_interval(quantile * n, n, confidence)
     found = [round(float(value), _DIGITS) for value in np.quantile(values, [quantile, low, high])]
-    return Estimate(found[0], *((found[1], found[2]) if n > 1 else (None, None)), n)
+    return Estimate(found[0], found[1], found[2], n) if n > 1 else Estimate(found[0], None, None, n)
 
 
 def _whole(value: float) -> float:

@@ -1,7 +1,7 @@
 """The charts of a run as PNG and SVG for papers, by matplotlib.
 
-Drawn on figures of their own, without pyplot: no window opens and no global setting is changed. Colours can be
-told apart with colour-blind eyes and in grey print; what a colour says, a label says too.
+Drawn on figures of their own, without pyplot: no window opens and no global setting is changed. Colours can
+be told apart with colour-blind eyes and in grey print; what a colour says, a label says too.
 """
 
 from __future__ import annotations

@@ -118,5 +118,4 @@ def track(value: Value) -> dict[str, str]:
         "point": percent(value.value),
         "low": percent(low),
         "high": percent(high),
-        "width": percent(value.value),
     }

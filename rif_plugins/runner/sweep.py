@@ -9,7 +9,7 @@ import numpy as np
 
 from rif_plugins.core.example_sweep import ExampleSweep, SweepPlan, sweep_example
 from rif_plugins.core.lockstep import run_lockstep
-from rif_plugins.core.reach_candidates import TokenSaliency
+from rif_plugins.core.pair_search import TokenSaliency
 from rif_plugins.core.requests import Coroutine
 from rif_plugins.core.results import Record
 from rif_plugins.core.seeds import example_generator

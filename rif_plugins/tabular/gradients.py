@@ -129,14 +129,14 @@ class TorchGradients(GradientSource):
     def _outputs(self, x: FloatArray) -> NDArray[Any]:
         import torch
 
-        self.estimator.model.eval()
+        self._evaluate()
         with torch.no_grad():
             return np.asarray(self._forward(self._tensor(x)).cpu().numpy())
 
     def _gradient(self, x: FloatArray, label: IntArray, kind: LossKind) -> tuple[FloatArray, FloatArray]:
         import torch
 
-        self.estimator.model.eval()
+        self._evaluate()
         rows = self._tensor(x).requires_grad_(True)
         with torch.enable_grad():
             outputs = self._forward(rows)
@@ -148,6 +148,11 @@ class TorchGradients(GradientSource):
             outputs, rows, torch.from_numpy(weights).to(outputs.device, outputs.dtype)
         )
         return probabilities, gradient.cpu().numpy().astype(np.float64)
+
+    def _evaluate(self) -> None:
+        # Walking all modules costs as much as a small batch.
+        if self.estimator.model.training:
+            self.estimator.model.eval()
 
     def _tensor(self, x: FloatArray) -> Any:
         import torch

@@ -1,9 +1,9 @@
 """Which TextAttack victims have gradients, and what a gradient says about replacing a word.
 
 A word is a span of sub-tokens ``j`` with vectors ``e_j`` and gradients ``G_j``; its replacement has
-sub-tokens ``i`` with vectors ``e'_i``. To first order the loss changes by ``sum_i G_i . (e'_i - e_i)`` over the
-aligned sub-tokens; further sub-tokens of the replacement meet the gradient of the word's last one, and those
-that fall away count ``-G_j . e_j``. Words of equally many sub-tokens get the usual estimate.
+sub-tokens ``i`` with vectors ``e'_i``. To first order the loss changes by ``sum_i G_i . (e'_i - e_i)`` over
+the aligned sub-tokens; further sub-tokens of the replacement meet the gradient of the word's last one, and
+those that fall away count ``-G_j . e_j``. Words of equally many sub-tokens get the usual estimate.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ HOSTILE: tuple[str, ...] = (
 )
 
 
+@cache
 def fake_run(
     n_pairs: int = 60,
     *,
@@ -78,7 +80,7 @@ def fake_run(
     records = tuple(_records(n_pairs, seed, n_classes, hostile, saliency, n_words, huge))
     configuration = fake_configuration(n_pairs, n_classes, hostile, labels)
     configuration["n_examples"] = n_pairs + max(1, n_pairs // 20) + 1
-    return RunResult(configuration, records, summarise_run(records, configuration))
+    return RunResult(configuration, records, summarise_run(records, configuration, n_resamples=200))
 
 
 def with_findings(n_findings: int, **options: Any) -> RunResult:
@@ -93,7 +95,7 @@ def with_findings(n_findings: int, **options: Any) -> RunResult:
             break
         found += record.is_found
         kept.append(record)
-    return RunResult(run.configuration, tuple(kept), summarise_run(kept, run.configuration))
+    return RunResult(run.configuration, tuple(kept), summarise_run(kept, run.configuration, n_resamples=200))
 
 
 def fake_configuration(n_pairs: int, n_classes: int, hostile: bool, labels: str) -> dict[str, Any]:

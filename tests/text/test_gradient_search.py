@@ -39,6 +39,9 @@ from rif_plugins.text.transformations import ProposedWordSwap
 from rif_plugins.victims.embedding_gradients import TextGradient, TokenIds
 from rif_plugins.victims.gradients import HuggingFaceGradients
 
+# TextAttack's wrapper of torch models turns a tensor into an array the old way.
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
 TEXT = "He cooked a good meal."
 TABLE = {"good": ["fine", "decent", "great"], "meal": ["dinner", "supper"], "cooked": ["prepared"]}
 HEAD = np.array(LINEAR_HEAD)
@@ -305,7 +308,7 @@ def test_several_classes_aim_at_one_wrong_label_after_another(tmp_path) -> None:
         search = GradientPairSearch(n_wrong_labels=count)
         result = attack(wrapper, UnrobustFair, search=search, results=path).attack(TEXT, label)
         rows[count] = result.num_queries
-    assert len(read_records(path)) == 2
+    assert len(list(read_records(path))) == 2
     if not isinstance(result, SuccessfulAttackResult):
         assert rows[3] > rows[1]
 
