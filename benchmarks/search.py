@@ -15,13 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import shlex
-import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +26,8 @@ from search_lab import figures, running, victims
 from search_lab.cases import Case, DataSet, bold, sst2
 from search_lab.contenders import TARGET_NAMES, ContenderResult
 from search_lab.page import page
+from search_lab.provenance import provenance
 
-PACKAGES = ("rif-plugins", "numpy", "onnxruntime", "scikit-learn", "textattack", "torch", "transformers")
 OURS = ("shared", "sweep", "coupled")
 
 
@@ -169,45 +164,6 @@ def _induced(result: ContenderResult, names: set[str]) -> int:
     return sum(p.is_induced(t) for p in result.pairs if p.case.name in names for t in TARGET_NAMES)
 
 
-def provenance() -> dict[str, Any]:
-    """Machine, versions, commit, command."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    words = ["python", "benchmarks/search.py", *sys.argv[1:]]
-    return {
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join(shlex.quote(_without_folders(word)) for word in words),
-        "commit": commit or "unknown",
-        "python": platform.python_version(),
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "load_at_start": round(os.getloadavg()[0], 2),
-        "versions": {name: _version(name) for name in PACKAGES},
-    }
-
-
-def _without_folders(word: str) -> str:
-    """Paths of the machine that measured are nobody's business."""
-    return Path(word).name if Path(word).is_absolute() else word
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
 def _say(message: str) -> None:
     print(message, flush=True)
 
@@ -228,7 +184,7 @@ def main() -> int:
 
     torch.set_num_threads(args.threads)
     report: dict[str, Any] = {
-        "provenance": provenance(),
+        "provenance": provenance("benchmarks/search.py"),
         "settings": {
             "pairs": args.pairs,
             "timed_pairs": min(args.timed_pairs, args.pairs),

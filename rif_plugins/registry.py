@@ -47,6 +47,7 @@ AUGMENTATION_RECIPES: dict[str, str] = {}
 # rif NAME: the module has `main(arguments: Sequence[str]) -> int`, and the text is its line in `rif --help`
 COMMANDS = {
     "attack": ("rif_plugins.cli.attack", "TextAttack's `attack` with the RIF recipes and settings"),
+    "audit": ("rif_plugins.cli.audit", "search a model's answers for violations, all targets in one sweep"),
     "demo": ("rif_plugins.cli.demo", "audit the embedded victim on the embedded examples, offline"),
     "doctor": ("rif_plugins.cli.doctor", "what is installed, what is missing, and the command that mends it"),
 }

@@ -46,7 +46,7 @@ class SearchSettings:
             each side its own ranking; ``"coupled"``: the same candidate on both sides (ablation).
         max_positions: Most positions tried, by saliency.
         max_edits: Most edits a side; None is unlimited.
-        saliency: ``"delete"`` (paper), ``"mask"``, ``"gradient"`` (white-box victims) or ``"random"`` (control).
+        saliency: ``"delete"`` (paper), ``"mask"``, ``"gradient"`` (white-box) or ``"random"`` (control).
         mask_token: What ``"mask"`` puts in.
         filter_first: Filter all candidates before the victim sees them. Otherwise the victim scores
             first and candidates are filtered in the order of their use until one passes: the same

@@ -92,6 +92,11 @@ class VictimEngine:
         """Number of classes, known after the first call at the latest."""
         return self._reader.n_labels
 
+    @property
+    def output(self) -> OutputKind:
+        """What ``predict`` is read as; ``"auto"`` before the first call."""
+        return self._reader.output
+
     def use_store(self, store: PredictionStore | None, fingerprint: str | None) -> None:
         """Keep predictions in ``store`` from now on; None for either stops that. Memory starts afresh."""
         self._store = store if fingerprint is not None else None

@@ -119,8 +119,8 @@ class DatasetTable:
 def load_dataset_table(spec: str, *, split: str | None, limit: int | None) -> DatasetTable:
     """A data set by its hub name or folder.
 
-    With ``limit`` it is streamed, so that a large one is not downloaded for its first rows; without the
-    network it is taken from the cache instead.
+    With ``limit`` a hub's data set is streamed, so that a large one is not downloaded for its first rows;
+    in the hub's offline mode it is taken from the cache instead.
 
     Args:
         spec: ``NAME`` or ``NAME:CONFIGURATION`` on the hub; a folder that ``save_to_disk`` wrote, or that
@@ -141,7 +141,7 @@ def load_dataset_table(spec: str, *, split: str | None, limit: int | None) -> Da
         else:
             source, _, configuration = (str(folder), "", "") if is_local else spec.partition(":")
             is_offline = bool(getattr(datasets.config, "HF_HUB_OFFLINE", False))
-            is_streamed = limit is not None and (is_local or not is_offline)
+            is_streamed = limit is not None and not is_local and not is_offline
             loaded = datasets.load_dataset(source, configuration or None, streaming=is_streamed)
     except Exception as error:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Records as columns of numbers: one pass over any iterable, about 350 bytes a record, no text kept.
+"""Records as columns of numbers: one pass over any iterable, about 400 bytes a record, no text kept.
 
 A record that comes again (same ``id``) replaces the earlier one, as in a results file that was resumed. Rows
 are put into the order of (example, id), so that nothing computed from them depends on the order of records.

@@ -118,7 +118,7 @@ def quadrants_figure(run: RunResult) -> Figure | None:
         return None
     n_columns = min(3, len(charts))
     n_rows = -(-len(charts) // n_columns)
-    figure, grid = _grid(2.75 * n_columns, 2.35 * n_rows, n_rows, n_columns)
+    figure, grid = _grid(2.75 * n_columns, 2.25 * n_rows, n_rows, n_columns, wspace=0.1, hspace=0.22)
     for axes in grid[len(charts) :]:
         axes.set_axis_off()
     for axes, chart in zip(grid, charts, strict=False):
@@ -161,7 +161,7 @@ def trajectories_figure(findings: Sequence[Record], *, limit: int = 6) -> Figure
         return None
     n_columns = min(3, len(chosen))
     n_rows = -(-len(chosen) // n_columns)
-    figure, grid = _grid(2.9 * n_columns, 2.3 * n_rows, n_rows, n_columns)
+    figure, grid = _grid(2.9 * n_columns, 2.2 * n_rows, n_rows, n_columns, wspace=0.62, hspace=0.62)
     for axes in grid[len(chosen) :]:
         axes.set_axis_off()
     for axes, record in zip(grid, chosen, strict=False):
@@ -279,13 +279,16 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, grid[0]
 
 
-def _grid(width: float, height: float, n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
+def _grid(
+    width: float, height: float, n_rows: int, n_columns: int, *, wspace: float = 0.0, hspace: float = 0.0
+) -> tuple[Figure, list[Axes]]:
     require("matplotlib", purpose="charts as PNG and SVG")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(width, height), facecolor="white")
     FigureCanvasAgg(figure)
+    figure.subplots_adjust(left=0.02, right=0.98, bottom=0.02, top=0.98, wspace=wspace, hspace=hspace)
     grid = [axes for row in figure.subplots(n_rows, n_columns, squeeze=False) for axes in row]
     for axes in grid:
         axes.spines[["top", "right", "left"]].set_visible(False)

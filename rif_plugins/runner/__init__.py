@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from rif_plugins.runner.api import audit
+from rif_plugins.runner.audit import Audit
+from rif_plugins.runner.options import AuditOptions
 from rif_plugins.runner.sweep import Sweep
 
-__all__ = ["Sweep"]
+__all__ = ["Audit", "AuditOptions", "Sweep", "audit"]

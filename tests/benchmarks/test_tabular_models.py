@@ -33,7 +33,7 @@ def models() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def table() -> tuple[TableSchema, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    n = 300
+    n = 200
     frame = pd.DataFrame(
         {
             "age": rng.integers(18, 80, n),
@@ -55,7 +55,7 @@ def test_a_model_learns_returns_logits_and_repeats(name: str, models: Any, table
     runs = []
     for _ in range(2):
         model = models.build(name, schema, seed=3)
-        log = models.train(model, inputs, y, epochs=6, batch_size=32, learning_rate=1e-2, seed=4)
+        log = models.train(model, inputs, y, epochs=5, batch_size=20, learning_rate=1e-2, seed=4)
         runs.append(models.predict(model, inputs))
     assert torch.equal(torch.get_rng_state(), before)
     assert np.array_equal(runs[0], runs[1])

@@ -104,8 +104,30 @@ def test_splits(saved: Path) -> None:
         load_examples(saved / "one", split="test")
 
 
+@pytest.mark.parametrize("is_offline", [False, True])
 @pytest.mark.parametrize("limit", [None, 2])
-def test_a_folder_of_files_is_streamed_with_a_limit(tmp_path: Path, limit: int | None) -> None:
+def test_the_hub_is_streamed_with_a_limit(
+    saved: Path, limit: int | None, is_offline: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def load_dataset(name: str, configuration: str | None, *, streaming: bool) -> object:
+        asked.append((name, configuration, streaming))
+        found = datasets.load_from_disk(str(saved / "two"))
+        if streaming:
+            return datasets.IterableDatasetDict({k: part.to_iterable_dataset() for k, part in found.items()})
+        return found
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", is_offline)
+    found = load_examples("glue:sst2", split="train", limit=limit, offset=1)
+    assert [(e.text, e.label) for e in found.examples] == [("she is bad", 1), ("it is so-so", 1)]
+    assert (found.source, found.label_names) == ("glue:sst2 train", ("Positive", "Negative"))
+    assert asked == [("glue", "sst2", limit is not None and not is_offline)]
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+def test_a_folder_of_files(tmp_path: Path, limit: int | None) -> None:
     (tmp_path / "files").mkdir()
     write(tmp_path / "files" / "train.parquet", {"text": TEXTS, "label": [0, 1, 0]})
     found = load_examples(tmp_path / "files", limit=limit, offset=1)

@@ -14,25 +14,15 @@ NAMES = ("negative", "neutral", "positive")
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("values", "expected"),
     [
-        (0, 0),
-        (2, 2),
-        ("1", 1),
-        (" 2 ", 2),
-        ("1.0", 1),
-        (1.0, 1),
-        (True, 1),
-        (False, 0),
-        ("True", 1),
-        ("false", 0),
-        ("negative", 0),
-        ("Positive", 2),
-        (" NEUTRAL\n", 1),
+        ((0, "0", " 0.0 ", 0.0, False, "false", "negative", "NEGATIVE"), 0),
+        ((1, "1", "1.", 1.0, True, "True", "neutral", " Neutral\n"), 1),
+        ((2, "2", "2.00", 2.0, "positive"), 2),
     ],
 )
-def test_names_and_numbers(value: Any, expected: int) -> None:
-    assert LabelReader(NAMES).read(value, "row 1") == expected
+def test_names_and_numbers(values: tuple[Any, ...], expected: int) -> None:
+    assert {LabelReader(NAMES).read(value, "row 1") for value in values} == {expected}
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def fake_run(
     records = tuple(_records(n_pairs, seed, n_classes, hostile, saliency, n_words, huge))
     configuration = fake_configuration(n_pairs, n_classes, hostile, labels)
     configuration["n_examples"] = n_pairs + max(1, n_pairs // 20) + 1
-    return RunResult(configuration, records, summarise_run(records, configuration, n_resamples=200))
+    return RunResult(configuration, records, summarise_run(records, configuration, n_resamples=20))
 
 
 def with_findings(n_findings: int, **options: Any) -> RunResult:
@@ -95,7 +95,7 @@ def with_findings(n_findings: int, **options: Any) -> RunResult:
             break
         found += record.is_found
         kept.append(record)
-    return RunResult(run.configuration, tuple(kept), summarise_run(kept, run.configuration, n_resamples=200))
+    return RunResult(run.configuration, tuple(kept), summarise_run(kept, run.configuration, n_resamples=20))
 
 
 def fake_configuration(n_pairs: int, n_classes: int, hostile: bool, labels: str) -> dict[str, Any]:
@@ -336,4 +336,4 @@ def fake_comparison(n_models: int = 3, *, n_pairs: int = 40, hostile: bool = Fal
         )
         runs.append(RunResult(base.configuration, records, {}))
     names = [HOSTILE[number] if hostile else f"model-{number}" for number in range(n_models)]
-    return compare_runs(runs, names, n_resamples=200).to_dict()
+    return compare_runs(runs, names, n_resamples=20).to_dict()

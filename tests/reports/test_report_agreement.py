@@ -37,6 +37,7 @@ class Rows(HTMLParser):
         self.rows: list[list[str]] = []
         self.text = ""
         self._silent = 0
+        self._is_in_cell = False
         self.feed(page)
         self.close()
 
@@ -46,14 +47,17 @@ class Rows(HTMLParser):
             self.rows.append([])
         elif tag in ("td", "th") and self.rows:
             self.rows[-1].append("")
+            self._is_in_cell = True
 
     def handle_endtag(self, tag: str) -> None:
         self._silent -= tag in ("script", "style")
+        if tag in ("td", "th"):
+            self._is_in_cell = False
 
     def handle_data(self, data: str) -> None:
         if not self._silent:
             self.text += data
-            if self.rows and self.rows[-1]:
+            if self._is_in_cell:
                 self.rows[-1][-1] += data
 
 

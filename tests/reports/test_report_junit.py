@@ -41,7 +41,7 @@ def test_unmet_requirements_are_failed_cases() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    root = ElementTree.fromstring(render_junit(fake_run(300, seed=0, saliency=False)))
+    root = ElementTree.fromstring(render_junit(fake_run(120, seed=0, saliency=False)))
     texts = [failure.text or "" for failure in root.iter("failure")]
     assert any("more; see findings.csv" in text for text in texts)
     assert all(len(text.splitlines()) <= 61 for text in texts)

@@ -21,6 +21,15 @@ from rif_plugins.victims.gradients import HuggingFaceGradients, TorchTextGradien
 TEXTS = ["She cooked a good meal.", "He said the unlikely dinner was very nice to her , and poor .", "A man."]
 
 
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Threads cost more than they give on models this small, most of all on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def spans_of(text: str) -> list[tuple[int, int]]:
     spans, position = [], 0
     for word in text.split():

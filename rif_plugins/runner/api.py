@@ -1,0 +1,122 @@
+"""The audit as one function call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rif_plugins.core.run_result import RunResult
+from rif_plugins.errors import UsageError
+from rif_plugins.examples.base import Example, ExampleSet, Naming
+from rif_plugins.runner.audit import Audit
+from rif_plugins.runner.options import AuditOptions, parse_targets
+from rif_plugins.settings import FIELDS, Settings
+from rif_plugins.victims.base import Victim
+
+_OPTIONS = tuple(
+    name for name in AuditOptions.__dataclass_fields__ if name not in ("model", "data", "settings", "targets")
+)
+
+
+def audit(
+    model: str | Victim | Callable[[list[str]], Any],
+    data: str | Path | ExampleSet | Iterable[tuple[str, int]] | Iterable[Mapping[str, Any]],
+    *,
+    out: Path | str | None = None,
+    targets: str | tuple[str, ...] = "all",
+    workers: int = 1,
+    resume: bool = False,
+    **options: Any,
+) -> RunResult:
+    """Audit a text classifier for robust individual fairness.
+
+    Args:
+        model: What ``--model`` takes; or a callable from a list of texts to class probabilities or logits,
+            ``(n, classes)``.
+        data: What ``--data`` takes; or ``(text, label)`` tuples, or mappings with the keys ``text``,
+            ``label`` and, for ready pairs, ``similar``.
+        out: Folder for ``run.json``, ``results.jsonl`` and ``summary.json``; None writes nothing.
+        targets: ``"all"``, or names of targets and single-axis attacks.
+        workers: Processes; more than one needs ``model`` and ``data`` as text.
+        resume: Go on with the run that ``out`` holds.
+        **options: Settings (see ``rif_plugins.settings``) and fields of ``AuditOptions``. Settings that are
+            not given come from ``rif.toml`` and ``RIF_*`` variables.
+
+    Returns:
+        All records, the summary and the configuration.
+
+    Raises:
+        UsageError: An option, the model or the data cannot be used.
+
+    >>> from rif_plugins import audit
+    >>> run = audit("embedded", "embedded", limit=3, entailment="none", cache="off")
+    >>> run.summary["n_examples"]
+    3
+    """
+    unknown = sorted(set(options) - set(FIELDS) - set(_OPTIONS))
+    if unknown:
+        allowed = ", ".join(sorted({*FIELDS, *_OPTIONS}))
+        raise UsageError(f"audit has no option {unknown[0]!r}: expected some of {allowed}")
+    settings = Settings.load().updated(**{k: v for k, v in options.items() if k in FIELDS})
+    victim = None if isinstance(model, str) else _victim(model)
+    examples = None if isinstance(data, (str, Path)) else _examples(data)
+    if workers > 1 and (victim is not None or examples is not None):
+        raise UsageError(
+            f"workers={workers} needs model and data as text, so that each process can load them: "
+            "use workers=1, or put the model into a file.py"
+        )
+    asked = AuditOptions(
+        model=model if isinstance(model, str) else victim.name if victim is not None else "",
+        data=str(data) if isinstance(data, (str, Path)) else "given",
+        settings=settings,
+        targets=parse_targets(targets),
+        **{k: v for k, v in options.items() if k in _OPTIONS},
+    )
+    ready = Audit.prepare(asked, victim=victim, examples=examples)
+    return ready.run(Path(out) if out is not None else None, workers=workers, resume=resume)
+
+
+def _victim(model: Any) -> Victim:
+    if isinstance(model, Victim):
+        return model
+    if not callable(model):
+        raise UsageError(
+            f"model is {type(model).__name__}: expected a name, a Victim, or a callable that maps a list of "
+            "texts to class probabilities"
+        )
+    name = getattr(model, "__qualname__", None) or type(model).__name__
+    return Victim(name=str(name), predict=model, identity=model)
+
+
+def _examples(data: Any) -> ExampleSet:
+    if isinstance(data, ExampleSet):
+        return data
+    naming, rows = Naming(), []
+    for number, row in enumerate(data, start=1):
+        if isinstance(row, Example):
+            rows.append(row)
+            continue
+        try:
+            text, label, similar = _fields(row)
+        except (KeyError, TypeError, ValueError):
+            raise UsageError(
+                f"data row {number}: expected (text, label) or a mapping with text and label, "
+                f"got {type(row).__name__}"
+            ) from None
+        rows.append(Example(naming.name(text, label), text, label, similar))
+    if not rows:
+        raise UsageError("data holds no example: expected one or more")
+    return ExampleSet.of(rows, None, "given")
+
+
+def _fields(row: Any) -> tuple[str, int | None, str | None]:
+    if isinstance(row, Mapping):
+        label, similar = row.get("label"), row.get("similar")
+        text = row["text"]
+    else:
+        text, label = row
+        similar = None
+    if not isinstance(text, str):
+        raise TypeError
+    return text, None if label is None else int(label), None if similar is None else str(similar)

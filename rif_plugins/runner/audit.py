@@ -1,0 +1,273 @@
+"""One audit from the options to the folder with its files."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from rif_plugins.core.pairs import Pair
+from rif_plugins.core.result_files import RecordWriter
+from rif_plugins.core.results import Record
+from rif_plugins.core.run_result import (
+    RESULTS_FILE,
+    RUN_FILE,
+    RUN_SCHEMA,
+    SUMMARY_FILE,
+    RunResult,
+    write_json,
+)
+from rif_plugins.diagnostics.victim_checks import check_victim
+from rif_plugins.errors import UsageError
+from rif_plugins.examples.base import Example, ExampleSet
+from rif_plugins.metrics.summary import summarise_run
+from rif_plugins.runner.building import (
+    Parts,
+    build_parts,
+    build_sweep,
+    decides_filter_first,
+    read_examples,
+)
+from rif_plugins.runner.options import AuditOptions
+from rif_plugins.runner.resuming import finished_records
+from rif_plugins.runner.workers import Cost, cost_of, run_workers
+from rif_plugins.victims.base import Victim
+
+PACKAGES = ("numpy", "onnxruntime", "scipy", "torch", "transformers", "datasets", "scikit-learn")
+Progress = Callable[[Iterable[list[Record]], int], Iterable[list[Record]]]
+
+
+@dataclass
+class Audit:
+    """An audit that is ready to run: everything is loaded and checked, nothing is searched yet.
+
+    Attributes:
+        options: What to do; the filter order is decided.
+        parts: Victim, filter, cache, lexicon.
+        examples: What to search.
+        checks: What the checks of the victim say.
+    """
+
+    options: AuditOptions
+    parts: Parts
+    examples: ExampleSet
+    checks: list[dict[str, str]]
+
+    @classmethod
+    def prepare(
+        cls, options: AuditOptions, *, victim: Victim | None = None, examples: ExampleSet | None = None
+    ) -> Audit:
+        """Load and check everything that the options name.
+
+        Args:
+            options: The options.
+            victim: In place of ``options.model``.
+            examples: In place of ``options.data``.
+
+        Raises:
+            UsageError: Something cannot be loaded, or the victim cannot be audited.
+        """
+        options.plan()
+        parts = build_parts(options, victim)
+        names = options.label_names or parts.victim.label_names
+        examples = examples or read_examples(options, names)
+        texts = [example.text for example in examples.examples]
+        checks = _checked_victim(parts, examples, texts)
+        if options.filter_first is None:
+            options = replace(options, filter_first=decides_filter_first(options, parts, texts))
+        return cls(options, parts, examples, checks)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the classes; their numbers where nothing names them."""
+        names = self.examples.label_names or self.parts.victim.label_names
+        n = self.parts.engine.n_labels or 0
+        return tuple(names) if names is not None else tuple(str(i) for i in range(n))
+
+    def pairs(self) -> Iterator[tuple[Example, list[Pair]]]:
+        """Every example with its pairs, for a dry run."""
+        for example in self.examples.examples:
+            is_empty = not example.text.strip()
+            yield example, [] if is_empty else self.parts.source.pairs_of(example.text, example.similar)
+
+    def run(
+        self,
+        out: Path | None = None,
+        *,
+        workers: int = 1,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> RunResult:
+        """Search all examples.
+
+        Args:
+            out: Folder of the files; None writes none.
+            workers: Processes; more than one needs a victim that ``options.model`` names.
+            resume: Go on with the run that the folder holds.
+            progress: Wraps the iteration over examples, to show how far it is.
+
+        Raises:
+            UsageError: The folder holds another run, or cannot be written.
+        """
+        started, clock = datetime.now(timezone.utc), time.perf_counter()
+        configuration = self._configuration(started)
+        done = finished_records(out, configuration) if out is not None and resume else {}
+        if out is not None:
+            _claim(out, configuration, is_resumed=resume)
+        todo = [example for example in self.examples.examples if example.id not in done]
+        cost = _CostMeter()
+        batches: Iterable[list[Record]] = self._batches(todo, workers, cost)
+        if progress is not None:
+            batches = progress(batches, len(todo))
+        records: list[Record] = [record for found in done.values() for record in found]
+        writer = RecordWriter(out / RESULTS_FILE) if out is not None else None
+        try:
+            for found in batches:
+                for record in found:
+                    if writer is not None:
+                        writer.write(record)
+                records += found
+        finally:
+            if writer is not None:
+                writer.close()
+            self.parts.close()
+        order = {example.id: i for i, example in enumerate(self.examples.examples)}
+        records.sort(key=lambda record: order.get(record.example, len(order)))
+        seconds = time.perf_counter() - clock
+        configuration = self._finished(configuration, records, cost.total, seconds)
+        summary = summarise_run(records, configuration, seed=self.options.settings.seed)
+        result = RunResult(configuration, tuple(records), summary)
+        if out is not None:
+            write_json(out / RUN_FILE, configuration)
+            write_json(out / SUMMARY_FILE, summary)
+        return result
+
+    def _batches(self, examples: Sequence[Example], workers: int, cost: _CostMeter) -> Iterator[list[Record]]:
+        if workers > 1:
+            options = replace(self.options, filter_first=bool(self.options.filter_first))
+            for shard, spent in run_workers(options, examples, workers):
+                cost.total = cost.total + spent
+                yield from shard
+            return
+        sweep = build_sweep(self.options, self.parts)
+        before = cost_of(sweep)
+        for found in sweep.run(examples):
+            yield found
+            cost.total = cost_of(sweep) - before
+        cost.total = cost_of(sweep) - before
+
+    def _configuration(self, started: datetime) -> dict[str, Any]:
+        from rif_plugins import __version__
+
+        options = self.options.to_dict()
+        settings = options.pop("settings")
+        return {
+            "schema": RUN_SCHEMA,
+            "version": __version__,
+            "model": self.parts.victim.name,
+            "data": self.examples.source,
+            "data_sha256": self.examples.sha256,
+            "n_examples": len(self.examples),
+            "victim_fingerprint": self.parts.fingerprint.value,
+            "cache": _cache_state(self.parts),
+            "label_names": list(self.label_names),
+            "labels": self.options.labels,
+            "targets": list(self.options.targets),
+            "filter_order": "filter-first" if self.options.filter_first else "victim-first",
+            "scorer": "none" if self.parts.filter is None else _scorer_name(self.parts),
+            "settings": settings,
+            "options": options,
+            "victim_checks": self.checks,
+            "versions": _versions(),
+            "started": started.isoformat(timespec="seconds"),
+            "finished": None,
+        }
+
+    def _finished(
+        self, configuration: dict[str, Any], records: Sequence[Record], cost: Cost, seconds: float
+    ) -> dict[str, Any]:
+        models = cost.victim_seconds + cost.entailment_seconds + cost.proposer_seconds
+        return {
+            **configuration,
+            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "seconds": round(seconds, 3),
+            "time": {
+                "victim": round(cost.victim_seconds, 3),
+                "entailment": round(cost.entailment_seconds, 3),
+                "proposer": round(cost.proposer_seconds, 3),
+                "search": round(max(0.0, seconds - models), 3),
+            },
+            "cost": {
+                "victim_rows": cost.victim_rows,
+                "cache_hits": cost.cache_hits,
+                "stored_hits": cost.stored_hits,
+                "entailment_rows": cost.entailment_rows,
+                "entailment_hits": cost.entailment_hits,
+                "proposer_calls": sum(record.queries.get("proposer_calls", 0) for record in records),
+            },
+        }
+
+
+class _CostMeter:
+    """Where the batches leave what they have cost."""
+
+    def __init__(self) -> None:
+        self.total = Cost()
+
+
+def _checked_victim(parts: Parts, examples: ExampleSet, texts: Sequence[str]) -> list[dict[str, str]]:
+    """Run the checks; a victim that gives no usable answer at all is refused."""
+    covered = sum(bool(parts.source.pairs_of(e.text, e.similar)) for e in examples.examples if e.text.strip())
+    checks = check_victim(
+        lambda some: parts.engine.probabilities(some, fresh=True),
+        texts,
+        [example.label for example in examples.examples],
+        raw=parts.victim.predict,
+        output=parts.engine.output,
+        label_names=examples.label_names,
+        seen=parts.victim.seen,
+        covered=(covered, len(texts)),
+    )
+    broken = next((check for check in checks if check.name == "answers" and check.status == "fail"), None)
+    if broken is not None:
+        raise UsageError(f"the victim {parts.victim.name} cannot be audited: {broken.message}")
+    return [check.to_dict() for check in checks]
+
+
+def _cache_state(parts: Parts) -> str:
+    if parts.store is None:
+        return "off"
+    return "on" if parts.fingerprint.value is not None else f"entailment only: {parts.fingerprint.reason}"
+
+
+def _scorer_name(parts: Parts) -> str:
+    if parts.filter is None:
+        return "none"
+    return f"{parts.filter.scorer.name} {parts.filter.scorer.version}"
+
+
+def _versions() -> dict[str, str]:
+    from importlib import metadata
+
+    versions = {"python": sys.version.split()[0]}
+    for name in PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _claim(out: Path, configuration: dict[str, Any], *, is_resumed: bool) -> None:
+    """Make the folder ours; another run's results are never overwritten."""
+    results = out / RESULTS_FILE
+    if results.exists() and results.stat().st_size and not is_resumed:
+        raise UsageError(
+            f"{results} holds an earlier run: give another folder with --out, go on with it by --resume, "
+            "or delete it"
+        )
+    write_json(out / RUN_FILE, configuration)

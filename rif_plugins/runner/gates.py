@@ -1,0 +1,123 @@
+"""`--fail-under` and `--baseline`: whether a run is good enough for whoever asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rif_plugins.core.outcomes import Outcome
+from rif_plugins.core.results import SCHEMA, Record
+from rif_plugins.core.run_result import RunResult
+from rif_plugins.errors import DataError, UsageError
+from rif_plugins.metrics.summary import summarise_run
+
+_RATES = ("accuracy", "individual_fairness_rate", "robustness_rate", "fairness_rate", "rif_rate")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Least values of rates, and the findings that are accepted.
+
+    Attributes:
+        least: By rate.
+        accepted: Ids of findings that do not count.
+    """
+
+    least: Mapping[str, float]
+    accepted: frozenset[str]
+
+    @classmethod
+    def of(cls, conditions: Sequence[str], baseline: Path | None) -> Gate:
+        """Read ``RATE=X`` conditions and a baseline file.
+
+        Raises:
+            UsageError: A condition is none; the rates are those that a higher value makes better.
+            DataError: The baseline cannot be read.
+        """
+        least: dict[str, float] = {}
+        for condition in conditions:
+            name, _, value = condition.partition("=")
+            if name.strip() not in _RATES:
+                raise UsageError(
+                    f"--fail-under {condition}: expected RATE=X with one of {', '.join(_RATES)}, "
+                    f"got {name.strip()!r}"
+                )
+            try:
+                number = float(value)
+            except ValueError:
+                number = -1.0
+            if not 0.0 <= number <= 1.0:
+                raise UsageError(f"--fail-under {condition}: expected a number from 0 to 1, got {value!r}")
+            least[name.strip()] = number
+        return cls(least, frozenset() if baseline is None else read_baseline(baseline))
+
+    def unmet(self, run: RunResult) -> list[str]:
+        """One line for each condition that the run does not meet; accepted findings count as standing."""
+        if not self.least:
+            return []
+        summary: Mapping[str, Any] = run.summary
+        if self.accepted:
+            summary = summarise_run(standing(run.records, self.accepted), run.configuration)
+        lines = []
+        for name, least in self.least.items():
+            rate = summary.get(name) or {}
+            value = rate.get("value")
+            if value is None:
+                lines.append(f"--fail-under {name}={least:g} cannot be met: no pair was evaluated for it")
+            elif value < least:
+                beside = ", accepted findings aside" if self.accepted else ""
+                lines.append(
+                    f"{name} is {value:.4f} ({rate['successes']} of {rate['total']}{beside}), "
+                    f"below --fail-under {least:g}"
+                )
+        return lines
+
+
+def standing(records: Iterable[Record], accepted: frozenset[str]) -> list[Record]:
+    """The records with every accepted finding turned into a pair that stands."""
+    stands = str(Outcome.ROBUST_FAIR)
+    return [
+        replace(record, status="failed", clean_outcome=stands, outcome=stands)
+        if record.is_found and record.id in accepted
+        else record
+        for record in records
+    ]
+
+
+def read_baseline(path: Path) -> frozenset[str]:
+    """Ids of accepted findings: a results.jsonl of an earlier run, or one id a line.
+
+    Raises:
+        DataError: The file is missing, or a line is neither.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"--baseline {path} cannot be read ({error}): expected a results.jsonl, or one id a line"
+        ) from error
+    ids = set()
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        if not text.startswith("{"):
+            if len(text.split()) > 1 or len(text) > 100:
+                raise DataError(f"--baseline {path}, line {number}: expected an id, got {text[:60]!r}")
+            ids.add(text)
+            continue
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                f"--baseline {path}, line {number}: expected a record, got broken JSON"
+            ) from error
+        if data.get("schema") != SCHEMA:
+            raise DataError(f"--baseline {path}, line {number}: expected a record of schema {SCHEMA}")
+        record = Record.from_dict(data)
+        if record.is_found:
+            ids.add(record.id)
+    return frozenset(ids)
