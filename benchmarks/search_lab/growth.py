@@ -1,11 +1,11 @@
 """Does the cost of a sweep grow linearly, and its memory not at all?
 
-    python benchmarks/search_lab/growth.py --victim out/sst2_tfidf.npz --sizes 100 1000 10000 --out out/growth.json
+    python benchmarks/search_lab/growth.py --victim out/sst2_tfidf.npz --out out/growth.json
 
 Sweeps 100, 1,000 and 10,000 generated examples, each size in a process of its own, without a filter: rows,
-seconds and peak memory of an example. All examples are distinct, and each carries its own number, which no edit
-may touch, so that no text of one example can be a text of another: nothing is answered from memory that another
-example has paid for. The first size is also what the others are compared with.
+seconds and peak memory of an example. All examples are distinct, and each carries its own number, which no
+edit may touch, so that no text of one example can be a text of another: nothing is answered from memory
+that another example has paid for. The other sizes are compared with the first.
 """
 
 from __future__ import annotations

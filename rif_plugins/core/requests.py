@@ -98,13 +98,18 @@ def assembled(request: Request, answers: Sequence[Any]) -> Any:
     return build(request)
 
 
-def drive(coroutine: Coroutine[R], score: Callable[[list[str]], FloatArray]) -> R:
+def drive(
+    coroutine: Coroutine[R],
+    score: Callable[[list[str]], FloatArray],
+    score_again: Callable[[list[str]], FloatArray] | None = None,
+) -> R:
     """Run one search alone.
 
     Args:
         coroutine: The search.
         score: Class probabilities of a list of texts, or of a prefix of it when a budget runs out. The
             texts of a ``Batch`` are asked in one call.
+        score_again: The same for requests that no cache may answer; None is ``score``.
 
     Returns:
         The search's result. States are judged by their own sides.
@@ -112,21 +117,27 @@ def drive(coroutine: Coroutine[R], score: Callable[[list[str]], FloatArray]) -> 
     try:
         request = next(coroutine)
         while True:
-            request = coroutine.send(assembled(request, _answers(leaves(request), score)))
+            request = coroutine.send(assembled(request, _answers(leaves(request), score, score_again)))
     except StopIteration as stop:
         result: R = stop.value
         return result
 
 
-def _answers(requests: Sequence[Score | Judge], score: Callable[[list[str]], FloatArray]) -> list[Any]:
-    texts = [text for request in requests if isinstance(request, Score) for text in request.texts]
-    rows = score(texts) if texts else np.zeros((0, 0))
-    answers: list[Any] = []
-    start = 0
-    for request in requests:
-        if isinstance(request, Score):
-            answers.append(rows[start : start + len(request.texts)])
+def _answers(
+    requests: Sequence[Score | Judge],
+    score: Callable[[list[str]], FloatArray],
+    score_again: Callable[[list[str]], FloatArray] | None,
+) -> list[Any]:
+    answers: list[Any] = [None] * len(requests)
+    for is_fresh, ask in ((False, score), (True, score_again or score)):
+        scores = [(i, r) for i, r in enumerate(requests) if isinstance(r, Score) and r.is_fresh == is_fresh]
+        texts = [text for _, request in scores for text in request.texts]
+        rows = ask(texts) if texts else np.zeros((0, 0))
+        start = 0
+        for i, request in scores:
+            answers[i] = rows[start : start + len(request.texts)]
             start += len(request.texts)
-        else:
-            answers.append(request.side.admissible(request.states))
+    for i, other in enumerate(requests):
+        if isinstance(other, Judge):
+            answers[i] = other.side.admissible(other.states)
     return answers

@@ -77,9 +77,7 @@ def empirical_rif(
     ratios = d_out[finite] / d_in[finite]
     if constant is None:
         if not len(ratios):
-            raise UsageError(
-                "no counterpart has a positive distance, so K_emp is undefined: give constant"
-            )
+            raise UsageError("no counterpart has a positive distance, so K_emp is undefined: give constant")
         constant = float(np.percentile(ratios, percentile))
     within = ((d_out <= np.minimum(constant * d_in, max_deviation)) | ~counted).all(axis=1)
     is_fair: BoolArray = np.asarray(within, dtype=np.bool_)

@@ -18,6 +18,7 @@ from rif_plugins.errors import UsageError
 from rif_plugins.optional import require
 from rif_plugins.reports import comparison as compared
 from rif_plugins.reports import figures, view
+from rif_plugins.reports.cells import Quadrants, Value, readable
 from rif_plugins.reports.characters import one_line
 from rif_plugins.reports.output_file import write_whole
 
@@ -161,7 +162,7 @@ def trajectories_figure(findings: Sequence[Record], *, limit: int = 6) -> Figure
         return None
     n_columns = min(3, len(chosen))
     n_rows = -(-len(chosen) // n_columns)
-    figure, grid = _grid(2.9 * n_columns, 2.2 * n_rows, n_rows, n_columns, wspace=0.62, hspace=0.62)
+    figure, grid = _grid(2.9 * n_columns, 2.2 * n_rows, n_rows, n_columns, wspace=0.6, hspace=0.52)
     for axes in grid[len(chosen) :]:
         axes.set_axis_off()
     for axes, record in zip(grid, chosen, strict=False):
@@ -198,10 +199,10 @@ def ranks_figure(comparison: Mapping[str, Any]) -> Figure | None:
     return figure
 
 
-def _quadrants(axes: Axes, chart: view.Quadrants) -> None:
+def _quadrants(axes: Axes, chart: Quadrants) -> None:
     from matplotlib.patches import Rectangle
 
-    name = one_line(view.readable(chart.target), 40)
+    name = one_line(readable(chart.target), 40)
     title = axes.set_title(name, loc="left", fontsize=9.5, fontweight="bold", color=_INK)
     title.set_parse_math(False)
     for box in figures.quadrant_cells(chart):
@@ -260,9 +261,7 @@ def _trajectory(axes: Axes, record: Record) -> None:
     axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"], fontsize=7.5, color=_QUIET)
     axes.set_xticks(steps[:: max(1, len(steps) // 6)])
     axes.tick_params(axis="x", labelsize=7.5, labelcolor=_QUIET)
-    told = (
-        f"{view.readable(record.target)}: {record.value_from or 'original'} → {record.value_to or 'similar'}"
-    )
+    told = f"{readable(record.target)}: {record.value_from or 'original'} → {record.value_to or 'similar'}"
     title = axes.set_title(one_line(told, 44), loc="left", fontsize=8, color=_INK)
     title.set_parse_math(False)
     axes.set_xlabel("edit step", fontsize=7.5, color=_QUIET)
@@ -297,7 +296,7 @@ def _grid(
     return figure, grid
 
 
-def _interval(axes: Axes, value: view.Value, position: float, colour: str) -> None:
+def _interval(axes: Axes, value: Value, position: float, colour: str) -> None:
     axes.hlines(position, 0, 1, color=_LINE, linewidth=0.8, zorder=1)
     if value.low is not None and value.high is not None:
         axes.hlines(position, value.low, value.high, color=colour, linewidth=3, alpha=0.45, zorder=2)

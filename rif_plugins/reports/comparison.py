@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rif_plugins.reports.cells import NONE, Table, Value
 from rif_plugins.reports.characters import printable
-from rif_plugins.reports.view import NONE, Table, Value
 
 AXES = {
     "robustness": "Robustness only",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rif_plugins.core.outcomes import Outcome
 from rif_plugins.core.run_result import FAIRNESS_ONLY, ROBUSTNESS_ONLY
-from rif_plugins.reports.view import Quadrants, Value
+from rif_plugins.reports.cells import Quadrants, Value
 
 CELL_WIDTH, CELL_HEIGHT, CELL_GAP = 122, 92, 6
 CELL_LEFT, CELL_TOP = 50, 24

@@ -17,6 +17,7 @@ from typing import Any
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.reports import comparison as compared
 from rif_plugins.reports import figures, view
+from rif_plugins.reports.cells import cell_text, readable
 from rif_plugins.reports.characters import printable, well_formed
 from rif_plugins.reports.output_file import write_whole
 from rif_plugins.reports.payload import findings_payload, island
@@ -111,9 +112,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        printable=printable, cell=view.cell_text, readable=view.readable, track=figures.track
-    )
+    environment.filters.update(printable=printable, cell=cell_text, readable=readable, track=figures.track)
     environment.globals.update(figures=figures)
     return environment
 

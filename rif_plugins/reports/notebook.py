@@ -6,6 +6,7 @@ from html import escape
 
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.reports import view
+from rif_plugins.reports.cells import Table
 from rif_plugins.reports.characters import well_formed
 
 _TABLE = "border-collapse:collapse;margin:.6em 0"
@@ -26,7 +27,7 @@ def notebook_html(run: RunResult) -> str:
     return well_formed("".join([*parts, "</div>"]))
 
 
-def _table(table: view.Table) -> str:
+def _table(table: Table) -> str:
     if not table.rows:
         return ""
     head = "".join(_cell("th", 'scope="col"', name, index) for index, name in enumerate(table.columns))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.optional import require
 from rif_plugins.reports import view
+from rif_plugins.reports.cells import Cell, Table, Value, cell_text
 from rif_plugins.reports.characters import one_line
 
 if TYPE_CHECKING:
@@ -35,24 +36,26 @@ def render_text(run: RunResult, *, width: int | None = None) -> str:
         _print(console, f"{name + ':':<10}{one_line(value)}")
     _table(console, view.axes_table(run))
     _print(console, view.axes_sentence(run))
-    tables = [*_halves(view.targets_table(run)), view.final_table(run), view.clean_table(run), _attacks(run)]
-    tables += [*view.groups_tables(run), view.effort_table(run), view.cost_table(run), _times(run)]
+    _print(console, view.missed_sentence(run))
+    tables = [view.texts_table(run), *_halves(view.targets_table(run)), view.final_table(run)]
+    tables += [view.clean_table(run), _attacks(run), view.attack_table(run), *view.groups_tables(run)]
+    tables += [*view.movement_tables(run), view.effort_table(run), view.cost_table(run), _times(run)]
     for table in (*tables, _checks(run), view.left_out_table(run), _errors(run)):
         _table(console, table)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _halves(table: view.Table) -> list[view.Table]:
+def _halves(table: Table) -> list[Table]:
     """A wide table as two: its counts, then its rates."""
     if not table.rows:
         return []
-    is_rate = [isinstance(cell, view.Value) for cell in table.rows[0]]
+    is_rate = [isinstance(cell, Value) for cell in table.rows[0]]
     halves = []
     for kind, note in ((False, table.note), (True, "")):
         kept = [index for index, rate in enumerate(is_rate) if index == 0 or rate is kind]
         halves.append(
-            view.Table(
+            Table(
                 f"{table.title}, rates" if kind else table.title,
                 tuple(table.columns[index] for index in kept),
                 tuple(tuple(row[index] for index in kept) for row in table.rows),
@@ -62,21 +65,21 @@ def _halves(table: view.Table) -> list[view.Table]:
     return halves
 
 
-def _times(run: RunResult) -> view.Table:
+def _times(run: RunResult) -> Table:
     rows = tuple((name, f"{seconds:,.1f}") for name, seconds in view.times(run))
-    return view.Table("Where the time went", ("Part", "Seconds"), rows)
+    return Table("Where the time went", ("Part", "Seconds"), rows)
 
 
-def _checks(run: RunResult) -> view.Table:
-    return view.Table("Checks of the model", ("Check", "Result", ""), tuple(view.checks(run)))
+def _checks(run: RunResult) -> Table:
+    return Table("Checks of the model", ("Check", "Result", ""), tuple(view.checks(run)))
 
 
-def _errors(run: RunResult) -> view.Table:
+def _errors(run: RunResult) -> Table:
     rows = tuple((one_line(name, 40), one_line(message, 300)) for name, message in view.errors(run, 5))
-    return view.Table("First errors", ("Example", ""), rows)
+    return Table("First errors", ("Example", ""), rows)
 
 
-def _attacks(run: RunResult) -> view.Table:
+def _attacks(run: RunResult) -> Table:
     lines = view.attack_counts(run)
     most = max((line.value.successes or 0 for line in lines), default=0) or 1
     rows = tuple(
@@ -87,7 +90,7 @@ def _attacks(run: RunResult) -> view.Table:
         )
         for line in lines
     )
-    return view.Table("Violations a pair meets, of three", ("Violations", "", "Pairs"), rows)
+    return Table("Violations a pair meets, of three", ("Violations", "", "Pairs"), rows)
 
 
 def _console(width: int) -> Console:
@@ -113,9 +116,9 @@ def _print(console: Console, text: str) -> None:
         console.print(Text(text), soft_wrap=False)
 
 
-def _table(console: Console, table: view.Table) -> None:
+def _table(console: Console, table: Table) -> None:
     from rich import box
-    from rich.table import Table
+    from rich.table import Table as Layout
     from rich.text import Text
 
     if not table.rows:
@@ -123,7 +126,7 @@ def _table(console: Console, table: view.Table) -> None:
     console.print()
     _print(console, table.title)
     is_narrow = console.width < _WIDE
-    laid: Any = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    laid: Any = Layout(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for index, name in enumerate(table.columns):
         is_text = index == 0 or not name
         laid.add_column(Text(name), justify="left" if is_text else "right", overflow="fold")
@@ -133,8 +136,8 @@ def _table(console: Console, table: view.Table) -> None:
     _print(console, table.note)
 
 
-def _cell(cell: view.Cell, is_narrow: bool) -> str:
+def _cell(cell: Cell, is_narrow: bool) -> str:
     """One line, except that an interval stands below its value where there is little room."""
-    if is_narrow and isinstance(cell, view.Value) and cell.bracket:
+    if is_narrow and isinstance(cell, Value) and cell.bracket:
         return f"{cell.short}\n{cell.bracket}"
-    return one_line(view.cell_text(cell))
+    return one_line(cell_text(cell))

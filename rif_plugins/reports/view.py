@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
 from rif_plugins.core.outcomes import Outcome
 from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import FAIRNESS_ONLY, ROBUSTNESS_ONLY, RunResult
+from rif_plugins.reports.cells import NONE, Cell, Line, Quadrants, Table, Value, cell_text, readable
 from rif_plugins.reports.characters import printable
 
-NONE = "–"
 TARGET_HELP = {
     "robust_biased": "the original is right, the similar text gets another answer",
     "unrobust_fair": "both texts get the same wrong answer",
@@ -25,110 +24,6 @@ TARGET_HELP = {
     ROBUSTNESS_ONLY: "only the original is edited, until it is wrong; the pair is ignored",
     FAIRNESS_ONLY: "the same edit on both sides, until the answers differ; the label is ignored",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A number of the summary with its interval; shares print as percent, other numbers plainly."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    successes: int | None = None
-    total: float | None = None
-
-    @classmethod
-    def of(cls, data: object) -> Value:
-        """Read ``{"value", "low", "high", "successes", "total"}``; anything else is an absent value."""
-        if not isinstance(data, Mapping):
-            return cls()
-        return cls(*(data.get(name) for name in ("value", "low", "high", "successes", "total")))
-
-    @property
-    def is_known(self) -> bool:
-        """True when there is a value."""
-        return self.value is not None
-
-    @property
-    def short(self) -> str:
-        """The value alone."""
-        if self.value is None:
-            return NONE
-        return self._shown(self.value)
-
-    @property
-    def bracket(self) -> str:
-        """The interval in brackets, empty when there is none."""
-        return f"[{self.interval.replace(' to ', ', ')}]" if self.interval else ""
-
-    @property
-    def interval(self) -> str:
-        """The interval alone, empty when there is none."""
-        if self.value is None or self.low is None or self.high is None:
-            return ""
-        return f"{self._shown(self.low)} to {self._shown(self.high)}"
-
-    def _shown(self, number: float) -> str:
-        return f"{number:.1%}" if self.successes is not None else number_text(number)
-
-    def __str__(self) -> str:
-        return f"{self.short} {self.bracket}".rstrip()
-
-
-Cell = str | int | float | Value
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A titled table; the first column names the row."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
-
-    def texts(self) -> list[list[str]]:
-        """All cells as they are printed."""
-        return [[cell_text(cell) for cell in row] for row in self.rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One row of a chart of shares."""
-
-    name: str
-    value: Value
-    help: str = ""
-    is_strong: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Quadrants:
-    """Pairs of one target by their final outcome: ``(already so before any edit, reached by edits)``."""
-
-    target: str
-    total: int
-    cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    statuses: Mapping[str, int] = field(default_factory=dict)
-
-
-def cell_text(cell: Cell) -> str:
-    """A cell as it is printed."""
-    return number_text(cell) if isinstance(cell, (int, float)) else printable(cell)
-
-
-def number_text(number: float) -> str:
-    """Whole numbers with separators, others with three digits, never in powers of ten.
-
-    >>> number_text(12345), number_text(5375.5), number_text(0.89812), number_text(4.0)
-    ('12,345', '5,376', '0.898', '4')
-    """
-    return f"{number:,.0f}" if isinstance(number, int) or abs(number) >= 100 else f"{number:.3g}"
-
-
-def readable(name: str) -> str:
-    """An identifier as words."""
-    return printable(name).replace("_", " ")
 
 
 def model_name(run: RunResult) -> str:
@@ -292,6 +187,79 @@ def groups_tables(run: RunResult) -> list[Table]:
     return tables
 
 
+def texts_table(run: RunResult) -> Table:
+    """The three axes with texts as units; empty when every text has one pair."""
+    block, summary = run.summary.get("texts") or {}, run.summary
+    names = {
+        "robustness_rate": "Robustness only",
+        "fairness_rate": "Fairness only",
+        "rif_rate": "Robust individual fairness",
+    }
+    totals = [Value.of(block.get(name)).total == Value.of(summary.get(name)).total for name in names]
+    rows = _known_rows(block, names) if not all(totals) else ()
+    return Table(
+        "The same with texts as units: a text stands when all of its pairs do", ("Attack", "Stands"), rows
+    )
+
+
+def attack_table(run: RunResult) -> Table:
+    """Violations met by the pairs, all targets pooled."""
+    names = {
+        "robustness_violation_rate": "Original wrong (AR)",
+        "fairness_violation_rate": "Answers differ (IF)",
+        "rif_violation_rate": "Any violation (RIF)",
+        "robust_biased_rate": "robust biased (TB)",
+        "unrobust_fair_rate": "unrobust fair (FF)",
+        "unrobust_biased_rate": "unrobust biased (FB)",
+    }
+    return Table(
+        "Violations met, the three targets pooled",
+        ("Pairs that meet it", "Share"),
+        _known_rows(run.summary.get("attack") or {}, names),
+    )
+
+
+def movement_tables(run: RunResult) -> list[Table]:
+    """How the probabilities of the two sides move under the edits, and what a flip takes."""
+    steps = {
+        "both_moved_rate": "Steps in which both sides move",
+        "same_direction_rate": "of those: in the same direction",
+        "same_direction_different_magnitude_rate": "of those: in the same direction, by different amounts",
+        "opposite_direction_rate": "of those: in opposite directions",
+        "magnitude_ratio": "Larger move over smaller move",
+        "mean_pii_original": "Mean impact of a changed token, original side",
+        "mean_pii_similar": "Mean impact of a changed token, similar side",
+    }
+    flips = {
+        "flip_rate": "Edited sides whose answer flips",
+        "mean_tolerance": "Mean change of p that a clean answer tolerates",
+        "mean_spent": "Mean change of p behind a flip",
+        "nearer_side_flips_rate": "One side flips: it is the one nearer to the threshold",
+    }
+    epsilon = {
+        "median": "Median error of a text, the worst met (ε)",
+        "percentile_90": "90th percentile of ε",
+    }
+    parts = (("How the two sides move", "steps", steps), ("What a flip takes", "flips", flips))
+    tables = [
+        Table(title, ("Figure", "Value"), _known_rows(run.summary.get(key) or {}, names))
+        for title, key, names in (*parts, ("Largest errors met", "epsilon", epsilon))
+    ]
+    return [table for table in tables if table.rows]
+
+
+def missed_sentence(run: RunResult) -> str:
+    """Pairs that the targets' searches let stand although a single-axis attack broke them."""
+    missed = _count(run.summary, "n_missed_by_rif_search")
+    if not missed:
+        return ""
+    pairs = "pair stands" if missed == 1 else "pairs stand"
+    return (
+        f"{missed:,} {pairs} under the three targets although a single-axis attack broke "
+        f"{'it' if missed == 1 else 'them'}: the share under both at once is too high by that much."
+    )
+
+
 def effort_table(run: RunResult) -> Table:
     """Edits and equivalence of the findings, cost of a pair."""
     names = {
@@ -302,8 +270,7 @@ def effort_table(run: RunResult) -> Table:
         "entailment_rows_per_pair": "Entailment rows a pair",
         "seconds_per_pair": "Seconds a pair",
     }
-    rows = tuple((title, Value.of(run.summary.get(name))) for name, title in names.items())
-    return Table("Edits and effort", ("Figure", "Value"), tuple(row for row in rows if row[1].is_known))
+    return Table("Edits and effort", ("Figure", "Value"), _known_rows(run.summary, names))
 
 
 def cost_table(run: RunResult) -> Table:
@@ -392,6 +359,12 @@ def scorers(run: RunResult) -> list[str]:
 
 def _count(block: Mapping[str, Any], name: str) -> int:
     return int(block.get(name) or 0)
+
+
+def _known_rows(block: Mapping[str, Any], names: Mapping[str, str]) -> tuple[tuple[Cell, ...], ...]:
+    """Title and value of the figures that are there."""
+    rows = ((title, Value.of(block.get(name))) for name, title in names.items())
+    return tuple(row for row in rows if row[1].is_known)
 
 
 def _total(value: Value) -> Cell:

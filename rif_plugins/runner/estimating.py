@@ -41,7 +41,7 @@ class Estimate:
             f"victim rows         about {self.victim_rows}\n"
             f"entailment rows     about {self.entailment_rows}\n"
             f"time                about {self.minutes:.1f} minutes\n"
-            f"rows and time are extrapolated from {self.n_sampled} examples, evenly spread, that were searched"
+            f"rows and time: extrapolated from {self.n_sampled} examples, evenly spread, that were searched"
         )
 
 

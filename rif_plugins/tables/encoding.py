@@ -120,6 +120,8 @@ class TableEncoder:
         """
         if out_of_range not in get_args(OutOfRange):
             raise UsageError(f"out_of_range {out_of_range!r} does not exist: expected raise, clip or keep")
+        if not hasattr(frame, "columns"):
+            raise DataError(f"the table is {type(frame).__name__}, expected a pandas DataFrame of raw rows")
         absent = [name for name in self.raw.names if name not in frame.columns]
         if absent:
             present = ", ".join(str(name) for name in frame.columns)
@@ -184,7 +186,7 @@ class TableEncoder:
 
     def from_raw(self, rows: ArrayLike) -> FloatArray:
         """Arrays of the raw schema to arrays of the encoded one."""
-        raw = self.raw._rows(rows).astype(np.float64)
+        raw = self.raw.as_rows(rows).astype(np.float64)
         parts = []
         for column in self.raw.columns:
             part = raw[:, self.raw.slice_of(column.name)]
@@ -199,7 +201,7 @@ class TableEncoder:
 
     def to_raw(self, x: ArrayLike) -> FloatArray:
         """Arrays of the encoded schema to arrays of the raw one; a group becomes its largest feature."""
-        rows = self.schema._rows(x).astype(np.float64)
+        rows = self.schema.as_rows(x).astype(np.float64)
         parts = []
         for before, after in zip(self.raw.columns, self.schema.columns, strict=True):
             part = rows[:, self.schema.slice_of(after.name)]
@@ -225,7 +227,7 @@ class TableEncoder:
         """
         import pandas
 
-        rows = self.schema._rows(x).astype(np.float64)
+        rows = self.schema.as_rows(x).astype(np.float64)
         if not np.isfinite(rows).all():
             raise DataError("the rows hold NaN or infinity, which cannot be decoded: drop these rows")
         for column in self.raw.columns:

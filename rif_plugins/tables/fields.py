@@ -66,7 +66,7 @@ class FieldLayout:
         Raises:
             DataError: A category holds a number that is none of its codes.
         """
-        rows = self.schema._rows(x).astype(np.float64)
+        rows = self.schema.as_rows(x).astype(np.float64)
         index = np.tile(self.offsets, (len(rows), 1))
         value = np.ones((len(rows), self.n_fields), dtype=np.float64)
         for field, column in enumerate(self.schema.columns):

@@ -48,6 +48,8 @@ def _check_names(
     label: str | None,
     kinds: Mapping[str, ColumnKind],
 ) -> None:
+    if not hasattr(frame, "columns"):
+        raise DataError(f"the table is {type(frame).__name__}, expected a pandas DataFrame: name its columns")
     present = list(frame.columns)
     for name in present:
         if not isinstance(name, str):

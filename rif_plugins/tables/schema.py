@@ -154,7 +154,7 @@ class TableSchema:
             Rows ``(n, m, d)`` in the floating type of ``x``, and a mask ``(n, m)`` that is False where the
             combination is the row's own.
         """
-        rows = self._rows(x)
+        rows = self.as_rows(x)
         tuples = self._sensitive_tuples
         where = self.sensitive_features
         out = np.repeat(rows[:, None, :], len(tuples), axis=1)
@@ -181,8 +181,8 @@ class TableSchema:
         Raises:
             UsageError: Other shapes, or NaN or infinity in ``x``.
         """
-        rows = self._rows(x)
-        before = self._rows(original)
+        rows = self.as_rows(x)
+        before = self.as_rows(original)
         if before.shape != rows.shape:
             raise UsageError(f"original has shape {before.shape}, expected {rows.shape} as x")
         self._check_finite(rows)
@@ -235,7 +235,7 @@ class TableSchema:
             x: Rows ``(n, d)``.
             original: The rows before an attack; with it a moved sensitive or immutable column counts too.
         """
-        rows = self._rows(x).astype(np.float64)
+        rows = self.as_rows(x).astype(np.float64)
         finite = np.isfinite(rows).all(axis=1)
         safe = np.where(np.isfinite(rows), rows, 0.0)
         bad = ~finite
@@ -243,7 +243,7 @@ class TableSchema:
             bad |= self._outside(column, safe)
         bad |= ~self._related(safe)
         if original is not None:
-            moved = np.abs(safe - self._rows(original).astype(np.float64)) > self._tolerances
+            moved = np.abs(safe - self.as_rows(original).astype(np.float64)) > self._tolerances
             bad |= moved[:, self.frozen_features].any(axis=1)
         return bad
 
@@ -257,7 +257,7 @@ class TableSchema:
         Raises:
             DataError: A row is outside; the message names the first one and its column or relation.
         """
-        rows = self._rows(x)
+        rows = self.as_rows(x)
         bad = self.violations(rows)
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
@@ -278,7 +278,12 @@ class TableSchema:
         broken = next((r.name for r in self.relations if not r.check(row)[0]), "")
         return f"which breaks the relation {broken!r}"
 
-    def _rows(self, x: ArrayLike) -> NDArray[Any]:
+    def as_rows(self, x: ArrayLike) -> NDArray[Any]:
+        """The input as a float32 or float64 array ``(n, d)``; its values are not looked at.
+
+        Raises:
+            UsageError: Another shape, or something that is no number.
+        """
         try:
             rows = np.asarray(x)
             if rows.dtype not in (np.float32, np.float64):

@@ -19,13 +19,13 @@ from rif_plugins.metrics.confusion import Confusion, mean_square_distances, row_
 from rif_plugins.metrics.rates import Rate
 from rif_plugins.metrics.similarity import generative_similarity
 from rif_plugins.tables.schema import TableSchema
-from rif_plugins.tabular.base import check_labels, check_rows
+from rif_plugins.tabular.base import check_labels, check_rows, settle_output
 from rif_plugins.tabular.counterparts import SimilarRows, require_counterparts
 from rif_plugins.tabular.gradients import prediction_source
 from rif_plugins.tabular.seed_selection import SeedSelection
 
 _CHUNK_NUMBERS = 1 << 20
-_FIRST_ROWS = 4096
+_FIRST_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def rif_table(
     keep_outcomes: bool = False,
     chunk_rows: int | None = None,
     batch_size: int = 4096,
-    outputs: OutputKind = "auto",
+    output: OutputKind = "auto",
 ) -> RIFTable:
     """Measure the rows of any attack, ours or ART's.
 
@@ -124,7 +124,7 @@ def rif_table(
         keep_outcomes: Return the outcome of each row too.
         chunk_rows: Rows a chunk; None: by the number of counterparts.
         batch_size: Rows a call of the model.
-        outputs: What the model returns.
+        output: What the model returns.
 
     Raises:
         DataError: No row, NaN, lengths that differ, labels that the model does not have.
@@ -138,17 +138,15 @@ def rif_table(
     if n == 0:
         raise DataError("x_adv has no row, expected one or more")
     require_counterparts(schema)
-    source = prediction_source(estimator, batch_size=batch_size, outputs=outputs)
+    source = prediction_source(estimator, batch_size=batch_size, output=output)
     similar = SimilarRows(schema, source)
     size = chunk_rows or max(1, _CHUNK_NUMBERS // (similar.n_tuples * schema.n_features))
+    settle_output(source, schema, check_rows(rows[:_FIRST_ROWS], schema, domain=False))
     tally = _Tally(schema, similar, seeds, lipschitz, keep_outcomes)
-    # What the model returns, logits or probabilities, is decided on many rows, not on the few of a chunk.
-    source.probabilities(check_rows(rows[:_FIRST_ROWS], schema, domain=False))
-    source.victim_rows = 0
     for start in range(0, n, size):
         part = slice(start, start + size)
         chunk = check_rows(rows[part], schema, domain=False)
-        label = check_labels(labels[part], chunk, source)
+        label = check_labels(labels[part], len(chunk), source.n_labels)
         tally.add(chunk, label, None if before is None else np.asarray(before[part], dtype=np.float64))
     return tally.table()
 
@@ -185,9 +183,6 @@ class _Tally:
             lipschitz=self.lipschitz,
             distances=distances,
         )
-        if len(self.counts) < self.similar.source.n_labels:
-            extra = self.similar.source.n_labels - len(self.counts)
-            self.counts = np.pad(self.counts, ((0, extra), (0, 0)))
         np.add.at(self.counts, (label, codes), 1)
         outside = self.schema.violations(rows)
         self.n_outside += int(outside.sum())

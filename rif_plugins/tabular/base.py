@@ -30,6 +30,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+_PROBE_ROWS = 256
+
 
 @dataclass(frozen=True)
 class SearchInput:
@@ -66,7 +68,7 @@ class RowAttack(EvasionAttack):
         step_size: Size of a step in array units; None: each column's own step.
         clip_values: Bounds of all features, used without a domain.
         gradients: ``"auto"``, ``"white_box"``, ``"finite"`` or ``"zero_order"``.
-        outputs: What the model returns: ``"auto"``, ``"probabilities"`` or ``"logits"``.
+        output: What the model returns: ``"auto"``, ``"probabilities"`` or ``"logits"``.
 
     Raises:
         UsageError: A setting is out of its range.
@@ -82,7 +84,7 @@ class RowAttack(EvasionAttack):
         "step_size",
         "clip_values",
         "gradients",
-        "outputs",
+        "output",
     ]
     _estimator_requirements = (BaseEstimator, ClassifierMixin)
 
@@ -97,7 +99,7 @@ class RowAttack(EvasionAttack):
         step_size: float | None = None,
         clip_values: tuple[Any, Any] | None = None,
         gradients: GradientMode = "auto",
-        outputs: OutputKind = "auto",
+        output: OutputKind = "auto",
     ) -> None:
         super().__init__(estimator=estimator)
         self.schema = schema
@@ -107,7 +109,7 @@ class RowAttack(EvasionAttack):
         self.step_size = step_size
         self.clip_values = clip_values
         self.gradients: GradientMode = gradients
-        self.outputs: OutputKind = outputs
+        self.output: OutputKind = output
         RowAttack._check_params(self)
 
     @property
@@ -206,7 +208,7 @@ class RowAttack(EvasionAttack):
             self.schema,
             mode=self.gradients,
             batch_size=self.batch_size,
-            outputs=self.outputs,
+            output=self.output,
             seed=self.seed,
         )
 
@@ -216,7 +218,11 @@ class RowAttack(EvasionAttack):
         self._check_width()
         if self.domain:
             rows = np.asarray(self.schema.project(rows, rows), dtype=np.float64)
-        label = check_labels(y, rows, source)
+        settle_output(source, self.schema, rows)
+        if y is None:
+            label = np.asarray(np.argmax(source.probabilities(rows), axis=1))
+        else:
+            label = check_labels(y, len(rows), source.n_labels)
         editable = check_mask(mask, self.schema, rows)
         moves = Moves(self.schema, step_size=self.step_size, domain=self.domain, clip_values=self.clip_values)
         similar = SimilarRows(self.schema, source)
@@ -239,10 +245,8 @@ class RowAttack(EvasionAttack):
             raise UsageError(
                 f"gradients {self.gradients!r} does not exist: expected one of {', '.join(GRADIENT_MODES)}"
             )
-        if self.outputs not in ("auto", "probabilities", "logits"):
-            raise UsageError(
-                f"outputs {self.outputs!r} does not exist: expected auto, probabilities or logits"
-            )
+        if self.output not in ("auto", "probabilities", "logits"):
+            raise UsageError(f"output {self.output!r} does not exist: expected auto, probabilities or logits")
         if self.step_size is not None and not (np.isfinite(self.step_size) and self.step_size > 0):
             raise UsageError(f"step_size must be a positive number, got {self.step_size}")
         check_count("batch_size", self.batch_size, 1)
@@ -288,16 +292,24 @@ def check_rows(x: Any, schema: TableSchema, *, domain: bool) -> FloatArray:
     return rows
 
 
-def check_labels(y: Any, rows: FloatArray, source: GradientSource) -> IntArray:
-    """Labels as integers ``(n,)``; the model's own predictions where ``y`` is None.
+def settle_output(source: GradientSource, schema: TableSchema, rows: FloatArray) -> None:
+    """Ask for a number of rows at once, so that logits are not taken for probabilities by the look of one.
+
+    Args:
+        source: Learns from the answers what the model returns, and for how many classes.
+        schema: Adds the first row's counterparts, where there are few rows.
+        rows: ``(n, d)``; the first of them are asked.
+    """
+    similar = schema.counterparts(rows[:1])[0][0][:_PROBE_ROWS]
+    source.probabilities(np.concatenate([rows[:_PROBE_ROWS], similar]))
+
+
+def check_labels(y: Any, n: int, k: int) -> IntArray:
+    """Labels of ``n`` rows and ``k`` classes as integers ``(n,)``.
 
     Raises:
         DataError: Wrong length, not whole numbers, or a class that the model does not have.
     """
-    probabilities = source.probabilities(rows if y is None else rows[:1])
-    if y is None:
-        return np.asarray(np.argmax(probabilities, axis=1))
-    n, k = len(rows), source.n_labels
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape == (n, k) and k > 1:
         labels = np.argmax(labels, axis=1)

@@ -23,9 +23,9 @@ class _Differences(GradientSource):
     is_black_box = True
 
     def __init__(
-        self, estimator: Any, schema: TableSchema, *, batch_size: int = 4096, outputs: OutputKind = "auto"
+        self, estimator: Any, schema: TableSchema, *, batch_size: int = 4096, output: OutputKind = "auto"
     ) -> None:
-        super().__init__(estimator, batch_size=batch_size, outputs=outputs)
+        super().__init__(estimator, batch_size=batch_size, output=output)
         self.schema = schema
         self._width = np.concatenate([np.full(c.width, _difference(c)) for c in schema.columns])
         self._low, self._high = feature_bounds(schema)
@@ -75,7 +75,7 @@ class ZeroOrderDifferences(_Differences):
         estimator: An ART classifier.
         schema: The schema.
         batch_size: Rows a call of the model.
-        outputs: What the model returns.
+        output: What the model returns.
         n_directions: Random sign vectors a gradient.
         seed: With the row's values it decides the sign vectors.
     """
@@ -86,11 +86,11 @@ class ZeroOrderDifferences(_Differences):
         schema: TableSchema,
         *,
         batch_size: int = 4096,
-        outputs: OutputKind = "auto",
+        output: OutputKind = "auto",
         n_directions: int = 8,
         seed: int = 0,
     ) -> None:
-        super().__init__(estimator, schema, batch_size=batch_size, outputs=outputs)
+        super().__init__(estimator, schema, batch_size=batch_size, output=output)
         self.n_directions = n_directions
         self.seed = seed
 

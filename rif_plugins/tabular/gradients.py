@@ -31,7 +31,7 @@ class GradientSource(ABC):
     Args:
         estimator: An ART classifier.
         batch_size: Rows a call of the model.
-        outputs: What the model returns; ``"auto"`` looks at the first answer.
+        output: What the model returns; ``"auto"`` looks at the first answer.
 
     Attributes:
         is_black_box: True where the gradients are differences of outputs.
@@ -41,12 +41,12 @@ class GradientSource(ABC):
 
     is_black_box = False
 
-    def __init__(self, estimator: Any, *, batch_size: int = 4096, outputs: OutputKind = "auto") -> None:
+    def __init__(self, estimator: Any, *, batch_size: int = 4096, output: OutputKind = "auto") -> None:
         self.estimator = estimator
         self.batch_size = batch_size
         self.victim_rows = 0
         self.gradient_rows = 0
-        self._reader = PredictionReader(output=outputs)
+        self._reader = PredictionReader(output=output)
         self._dtype = model_dtype(estimator)
 
     @property
@@ -204,7 +204,7 @@ def gradient_source(
     *,
     mode: GradientMode = "auto",
     batch_size: int = 4096,
-    outputs: OutputKind = "auto",
+    output: OutputKind = "auto",
     seed: int = 0,
 ) -> GradientSource:
     """The gradients of an estimator.
@@ -215,7 +215,7 @@ def gradient_source(
         mode: ``"auto"`` takes a white box where the estimator is one, else finite differences;
             ``"finite"`` and ``"zero_order"`` force a black box.
         batch_size: Rows a call of the model.
-        outputs: What the model returns.
+        output: What the model returns.
         seed: For the random directions of ``"zero_order"``.
 
     Raises:
@@ -225,23 +225,23 @@ def gradient_source(
 
     if mode in ("auto", "white_box"):
         if TorchGradients.fits(estimator):
-            return TorchGradients(estimator, batch_size=batch_size, outputs=outputs)
+            return TorchGradients(estimator, batch_size=batch_size, output=output)
         if isinstance(estimator, ClassGradientsMixin):
-            return ArtGradients(estimator, batch_size=batch_size, outputs=outputs)
+            return ArtGradients(estimator, batch_size=batch_size, output=output)
         if mode == "white_box":
             raise UsageError(
                 f"{type(estimator).__name__} has no class gradients, expected a white-box estimator: "
                 "say gradients='finite' or 'zero_order' for differences of outputs"
             )
     if mode == "zero_order":
-        return ZeroOrderDifferences(estimator, schema, batch_size=batch_size, outputs=outputs, seed=seed)
-    return FiniteDifferences(estimator, schema, batch_size=batch_size, outputs=outputs)
+        return ZeroOrderDifferences(estimator, schema, batch_size=batch_size, output=output, seed=seed)
+    return FiniteDifferences(estimator, schema, batch_size=batch_size, output=output)
 
 
 def prediction_source(
-    estimator: Any, *, batch_size: int = 4096, outputs: OutputKind = "auto"
+    estimator: Any, *, batch_size: int = 4096, output: OutputKind = "auto"
 ) -> GradientSource:
     """An estimator's probabilities, for callers that need no gradients."""
     if TorchGradients.fits(estimator):
-        return TorchGradients(estimator, batch_size=batch_size, outputs=outputs)
-    return ArtGradients(estimator, batch_size=batch_size, outputs=outputs)
+        return TorchGradients(estimator, batch_size=batch_size, output=output)
+    return ArtGradients(estimator, batch_size=batch_size, output=output)

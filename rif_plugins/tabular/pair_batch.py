@@ -54,7 +54,7 @@ class PairBatch:
         direction: ``(n,)`` which search direction found it, in the attack's words; empty where it has one.
         phase: ``(n,)`` ``"seed"``, ``"global"`` or ``"local"``.
         step: ``(n,)`` after how many steps of its phase; 0 is the seed itself.
-        n_generated: Rows that the attack generated and tested, before duplicates were dropped.
+        n_generated: Rows that the search handed over, before duplicates were dropped.
         cost: ``victim_rows`` and ``gradient_rows`` asked of the model, and ``is_black_box``.
     """
 

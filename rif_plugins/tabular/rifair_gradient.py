@@ -203,7 +203,7 @@ class RIFairGradientAttack(RowAttack):
             PackedSchema.of(self.schema).layout.schema,
             self.estimator.model,
             device=getattr(self.estimator, "device", "cpu"),
-            output=self.outputs,
+            output=self.output,
             batch_size=self.batch_size,
         )
 

@@ -50,6 +50,7 @@ class PairGoalFunction(ClassificationGoalFunction):
     """
 
     target: ClassVar[Outcome]
+    targets: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -173,12 +174,12 @@ class PairGoalFunction(ClassificationGoalFunction):
 
     def __repr__(self) -> str:
         budget = "" if self.query_budget == float("inf") else f", query_budget={self.query_budget}"
-        return f"{type(self).__name__}(target={self.target}, distance={self.objective.distance}{budget})"
+        return f"{type(self).__name__}(target={self.target_name}, distance={self.objective.distance}{budget})"
 
     __str__ = __repr__
 
     def _is_goal_complete(self, model_output: FloatArray, attacked_text: AttackedText) -> bool:
-        return self._outcome(model_output) is self.target
+        return self.is_reached(self._outcome(model_output))
 
     def _get_score(self, model_output: FloatArray, attacked_text: AttackedText) -> float:
         p, p_similar = model_output
@@ -188,6 +189,20 @@ class PairGoalFunction(ClassificationGoalFunction):
         return PairGoalFunctionResult
 
     # -- for the search method ----------------------------------------------------------------------
+
+    @property
+    def target_name(self) -> str:
+        """What this goal is called in records."""
+        return str(self.target)
+
+    def is_reached(self, outcome: Outcome) -> bool:
+        """Whether an outcome is what this goal looks for."""
+        return outcome is self.target
+
+    @property
+    def label(self) -> int:
+        """The right label of the example."""
+        return int(self.ground_truth_output)
 
     def result_for(
         self, text: AttackedText, rows: FloatArray, pair: Pair | None = None
@@ -211,15 +226,19 @@ class PairGoalFunction(ClassificationGoalFunction):
         """Class probabilities of single texts within this example's budget."""
         return self.engine.probabilities(texts, budget=self.budget)
 
+    def score_again(self, texts: list[str]) -> FloatArray:
+        """The same, whatever the cache holds; spends what was kept back."""
+        self.budget.reserved = 0
+        return self.engine.probabilities(texts, budget=self.budget, fresh=True)
+
     def reserve_confirmation(self) -> None:
         """Keep two rows of the budget back for ``is_confirmed``."""
         self.budget.reserved = 2
 
     def is_confirmed(self, texts: tuple[str, str]) -> bool:
         """Ask the victim again about a found pair, whatever the cache holds; spends the reserve."""
-        self.budget.reserved = 0
-        rows = self.engine.probabilities(list(texts), budget=self.budget, fresh=True)
-        return len(rows) == 2 and self._outcome(rows) is self.target
+        rows = self.score_again(list(texts))
+        return len(rows) == 2 and self.is_reached(self._outcome(rows))
 
     def write(self, record: Record) -> None:
         """Append a record to the results file, if there is one."""
@@ -247,7 +266,7 @@ class PairGoalFunction(ClassificationGoalFunction):
             float(self.objective(rows[0], row, self.ground_truth_output, self._wrong_label))
             for row in rows[1:]
         ]
-        reached = [self._outcome(np.stack([rows[0], row])) is self.target for row in rows[1:]]
+        reached = [self.is_reached(self._outcome(np.stack([rows[0], row]))) for row in rows[1:]]
         order = sorted(range(len(pairs)), key=lambda i: (not reached[i], round(values[i], 9), i))
         self.pairs = [pairs[i] for i in order]
         text = pair_text(original, self.pairs[0].similar, self.label_names)
@@ -277,9 +296,9 @@ class PairGoalFunction(ClassificationGoalFunction):
         )
         result.message = reason
         result.record = Record(
-            id=f"{self.example}-{self.target}",
+            id=f"{self.example}-{self.target_name}",
             example=self.example,
-            target=str(self.target),
+            target=self.target_name,
             status=status,
             stop_reason=reason if status == "skipped" else "error",
             label=self.ground_truth_output,

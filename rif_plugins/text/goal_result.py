@@ -26,6 +26,7 @@ class PairGoalFunctionResult(ClassificationGoalFunctionResult):
         target: The outcome aimed at.
         example: Name of the data row.
         record: The result record; set on final and on skipped results.
+        records: All records of the example, where a search answered several pairs or targets.
         message: Why the example was skipped, or the error that ended it.
     """
 
@@ -45,6 +46,7 @@ class PairGoalFunctionResult(ClassificationGoalFunctionResult):
         self.example = example
         self.pair = pair
         self.record: Record | None = None
+        self.records: tuple[Record, ...] = ()
         self.message = ""
         self.outcome: Outcome | None = None
         output: Any = "none"

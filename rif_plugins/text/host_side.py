@@ -6,7 +6,7 @@ joined text of the pair.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from textattack import Attack
@@ -46,19 +46,22 @@ class HostSide:
         alignment: TokenAlignment,
         sensitive: Sequence[Span] = (),
     ) -> None:
+        spans = alignment.spans(side)
+        free = untouched(spans, sensitive)
+        numbered = {position: span for position, span in enumerate(spans) if free[position]}
+        self._set_up(attack, pair.text(side), side, numbered)
+
+    def _set_up(self, attack: Attack, text: str, side: Side, spans: Mapping[int, Span]) -> None:
         self.attack = attack
         self.side = side
-        self.unedited = pair.text(side)
-        self.start = HostState(AttackedText(self.unedited))
-        self._spans = alignment.spans(side)
+        self.unedited = text
+        self.start = HostState(AttackedText(text))
+        self._spans = spans
         word_at = {span: index for index, (_, span) in enumerate(word_offsets(self.start.attacked_text))}
         _, allowed = attack.get_indices_to_order(self.start.attacked_text)
         allowed_words = set(allowed)
-        free = untouched(self._spans, sensitive)
         self._words = {
-            position: word_at[span]
-            for position, span in enumerate(self._spans)
-            if free[position] and word_at.get(span) in allowed_words
+            position: word_at[span] for position, span in spans.items() if word_at.get(span) in allowed_words
         }
 
     @property
@@ -133,6 +136,20 @@ class HostSide:
             return None
         target = new[len(head) : len(new) - len(tail)]
         return Edit(self.side, span.start, span.end, self.unedited[span.start : span.end], target)
+
+
+class HostMember(HostSide):
+    """One text of I(v), its tokens numbered as in the original (see ``core.members``).
+
+    Args:
+        attack: Supplies transformation and constraints.
+        text: The text.
+        side: Whose edits these are in a record.
+        spans: Tokens by position that no sensitive token touches.
+    """
+
+    def __init__(self, attack: Attack, text: str, side: Side, spans: Mapping[int, Span]) -> None:
+        self._set_up(attack, text, side, spans)
 
 
 def _by_parent(states: Sequence[HostState]) -> list[tuple[HostState | None, list[HostState]]]:

@@ -20,20 +20,30 @@ from typing import Any, ClassVar
 from textattack import Attack
 from textattack.attack_recipes import AttackRecipe
 from textattack.constraints.pre_transformation import RepeatModification
+from textattack.search_methods import SearchMethod
 
+from rif_plugins.core.pair_search import PositionMode
 from rif_plugins.settings import Settings
 from rif_plugins.text import host
 from rif_plugins.text.constraints import BidirectionalEntailment, SensitiveTokenProtection
 from rif_plugins.text.goal_functions import PairGoalFunction, RobustBiased, UnrobustBiased, UnrobustFair
 from rif_plugins.text.pairing import PairSource
+from rif_plugins.text.reach_search import ReachSearch
 from rif_plugins.text.search_methods import DecoupledPairSearch
+from rif_plugins.text.sweep_goals import AnyViolation, FairnessOnly, RobustnessOnly
 from rif_plugins.text.transformations import ProposedWordSwap
 
 
 class RIFairRecipe(AttackRecipe):
-    """Base of the three recipes: decoupled edits on both sides of a pair, one target outcome."""
+    """Base of the recipes: decoupled edits on both sides of a pair, one target outcome.
+
+    Attributes:
+        goal_function_class: The goal.
+        positions: A mode that is fixed whatever the settings say; None reads the settings.
+    """
 
     goal_function_class: ClassVar[type[PairGoalFunction]]
+    positions: ClassVar[PositionMode | None] = None
 
     @classmethod
     def build(cls, model_wrapper: Any, **kwargs: Any) -> Attack:
@@ -70,15 +80,19 @@ class RIFairRecipe(AttackRecipe):
                 veto=settings.veto,
             ),
         ]
-        search_method = DecoupledPairSearch(
-            positions=settings.positions,
+        return Attack(goal_function, constraints, transformation, cls.search_method(settings))
+
+    @classmethod
+    def search_method(cls, settings: Settings) -> SearchMethod:
+        """The search of this recipe."""
+        return DecoupledPairSearch(
+            positions=cls.positions or settings.positions,
             max_positions=settings.max_positions,
             max_edits=settings.max_edits,
             saliency=settings.saliency,
             filter_order=settings.filter_order,
             seed=settings.seed,
         )
-        return Attack(goal_function, constraints, transformation, search_method)
 
 
 class RIFairRobustBiased(RIFairRecipe):
@@ -99,4 +113,64 @@ class RIFairUnrobustBiased(RIFairRecipe):
     goal_function_class = UnrobustBiased
 
 
-__all__ = ["RIFairRecipe", "RIFairRobustBiased", "RIFairUnrobustBiased", "RIFairUnrobustFair"]
+class RIFairCoupledRobustBiased(RIFairRobustBiased):
+    """As ``rifair-robust-biased``, with the same edits on both sides (ablation)."""
+
+    positions = "coupled"
+
+
+class RIFairCoupledUnrobustFair(RIFairUnrobustFair):
+    """As ``rifair-unrobust-fair``, with the same edits on both sides (ablation)."""
+
+    positions = "coupled"
+
+
+class RIFairCoupledUnrobustBiased(RIFairUnrobustBiased):
+    """As ``rifair-unrobust-biased``, with the same edits on both sides (ablation)."""
+
+    positions = "coupled"
+
+
+class RIFair(RIFairRecipe):
+    """All three targets in one sweep: one search a text answers every pair and target."""
+
+    goal_function_class = AnyViolation
+
+    @classmethod
+    def search_method(cls, settings: Settings) -> SearchMethod:
+        """One search a text."""
+        return ReachSearch(
+            max_positions=settings.max_positions,
+            max_edits=settings.max_edits,
+            beam=settings.beam,
+            saliency=settings.saliency,
+            exhaustive=settings.exhaustive,
+            filter_order=settings.filter_order,
+            seed=settings.seed,
+        )
+
+
+class RobustnessOnlyBaseline(RIFair):
+    """Flip the original and never look at the pair: what a robustness check does."""
+
+    goal_function_class = RobustnessOnly
+
+
+class FairnessOnlyBaseline(RIFair):
+    """Make the two predictions differ with the same edits: what an individual-fairness check does."""
+
+    goal_function_class = FairnessOnly
+
+
+__all__ = [
+    "FairnessOnlyBaseline",
+    "RIFair",
+    "RIFairCoupledRobustBiased",
+    "RIFairCoupledUnrobustBiased",
+    "RIFairCoupledUnrobustFair",
+    "RIFairRecipe",
+    "RIFairRobustBiased",
+    "RIFairUnrobustBiased",
+    "RIFairUnrobustFair",
+    "RobustnessOnlyBaseline",
+]

@@ -12,6 +12,15 @@ from rif_plugins.text.goal_result import PairGoalFunctionResult
 from rif_plugins.text.pairing import is_pair_text, side_strings
 
 
+def all_records_of(result: Any) -> list[Record]:
+    """Every record of one ``AttackResult``: a sweep has one a pair and target."""
+    records = getattr(getattr(result, "perturbed_result", None), "records", ())
+    if records:
+        return list(records)
+    record = record_of(result)
+    return [] if record is None else [record]
+
+
 def record_of(result: Any) -> Record | None:
     """The record of one ``AttackResult``; None when it is no pair.
 

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from textattack import Attack
-from textattack.goal_function_results import GoalFunctionResultStatus
 from textattack.search_methods import SearchMethod
 
 from rif_plugins.core.objective import FloatArray
@@ -28,12 +27,12 @@ from rif_plugins.core.sides import align_tokens
 from rif_plugins.core.victim import VictimCallError
 from rif_plugins.errors import UsageError, VictimRowError
 from rif_plugins.settings import Settings
-from rif_plugins.text.constraints import BidirectionalEntailment
 from rif_plugins.text.goal_functions import PairGoalFunction
 from rif_plugins.text.goal_result import PairGoalFunctionResult
 from rif_plugins.text.host_side import HostSide, HostState
-from rif_plugins.text.pairing import pair_text, rewritten
-from rif_plugins.text.transformations import ProposedWordSwap
+from rif_plugins.text.pairing import rewritten
+from rif_plugins.text.search_costs import AttackCosts, equivalence_of, failed_result, show_clean_pair
+from rif_plugins.text.token_gradients import token_saliency_of
 
 FilterOrder = Literal["auto", "filter-first", "victim-first"]
 
@@ -49,7 +48,7 @@ class DecoupledPairSearch(SearchMethod):
         positions: ``"shared"``, ``"independent"`` or ``"coupled"``.
         max_positions: Most positions tried, by saliency.
         max_edits: Most edits a side; None is unlimited, ``"settings"`` reads the setting.
-        saliency: ``"delete"``, ``"mask"`` or ``"random"``.
+        saliency: ``"delete"``, ``"mask"``, ``"gradient"`` or ``"random"``.
         filter_order: Which of filter and victim sees candidates first (see ``Settings.filter_order``).
         seed: Run seed of the random saliency.
 
@@ -81,15 +80,14 @@ class DecoupledPairSearch(SearchMethod):
 
     @property
     def is_black_box(self) -> bool:
-        """Only class probabilities are needed."""
-        return True
+        """Only class probabilities are needed, but for the gradient saliency."""
+        return self.saliency != "gradient"
 
     def perform_search(self, initial_result: PairGoalFunctionResult) -> PairGoalFunctionResult:
         """Search the pairs of the example that the goal has prepared."""
         goal = self._goal()
         start = time.perf_counter()
-        rows_before = self._entailment_rows()
-        calls_before = self._proposer_calls()
+        costs = AttackCosts(self._attack, goal)
         best: tuple[Pair, PairSearchResult[HostState]] | None = None
         message = ""
         try:
@@ -102,20 +100,14 @@ class DecoupledPairSearch(SearchMethod):
         except (VictimCallError, VictimRowError) as error:
             message = str(error)
         if best is None:
-            return self._failed(goal, initial_result, message, start)
+            return failed_result(goal, initial_result, message, start, self.seed)
         final, record = self._final(goal, best[0], best[1], initial_result)
         final.message = message
         if message and not best[1].is_success:
             # A search that the victim cut short has not shown that the pair stands.
             record = replace(record, status="error", stop_reason="error")
-        queries = {
-            "victim_rows": goal.budget.spent,
-            "cache_hits": goal.budget.hits,
-            "entailment_rows": self._entailment_rows() - rows_before,
-            "proposer_calls": self._proposer_calls() - calls_before,
-        }
         seconds = round(time.perf_counter() - start, 4)
-        final.record = replace(record, queries=queries, seconds=seconds, message=message)
+        final.record = replace(record, queries=costs.spent(), seconds=seconds, message=message)
         goal.write(final.record)
         return final
 
@@ -127,6 +119,11 @@ class DecoupledPairSearch(SearchMethod):
             raise UsageError(
                 f"DecoupledPairSearch searches pairs: expected a goal such as RobustBiased, "
                 f"got {type(goal).__name__}; choose --goal-function rif-robust-biased"
+            )
+        if goal.targets:
+            raise UsageError(
+                f"{type(self).__name__} reaches one target, expected a goal such as RobustBiased, got "
+                f"{type(goal).__name__} with {len(goal.targets)}; choose --search-method rif-reach"
             )
         return goal
 
@@ -151,6 +148,7 @@ class DecoupledPairSearch(SearchMethod):
             objective=goal.objective,
             settings=replace(self.settings, filter_first=filter_first),
             rng=example_generator(self.seed, goal.example),
+            token_saliency=token_saliency_of(goal.model) if self.saliency == "gradient" else None,
         )
         return run_search(search, goal.score_texts)
 
@@ -179,7 +177,7 @@ class DecoupledPairSearch(SearchMethod):
         texts = _texts(result)
         if initial_result.pair != pair:
             # The host prints its initial result beside ours: show the clean pair that was searched.
-            _show(initial_result, goal, pair, result)
+            show_clean_pair(initial_result, goal, pair, result)
         final = goal.result_for(rewritten(initial_result.attacked_text, texts), _rows(result.state), pair)
         record = searched_record(
             pair,
@@ -191,57 +189,8 @@ class DecoupledPairSearch(SearchMethod):
             target=goal.target,
             seed=self.seed,
         )
-        scorer = ", ".join(constraint.scorer_name for constraint in self._entailments())
-        return final, replace(record, equivalence=self._equivalence(pair, texts), scorer=scorer)
-
-    def _equivalence(self, pair: Pair, texts: tuple[str, str]) -> dict[str, dict[str, float]]:
-        values: dict[str, dict[str, float]] = {}
-        for constraint in self._entailments():
-            for side, edited in zip(SIDES, texts, strict=True):
-                for verdict in constraint.verdicts(pair.text(side), [edited]):
-                    values[side] = {
-                        "forward": round(float(verdict.forward), 6),
-                        "backward": round(float(verdict.backward), 6),
-                        "score": round(float(verdict.score), 6),
-                    }
-        return values
-
-    def _failed(
-        self, goal: PairGoalFunction, initial_result: PairGoalFunctionResult, message: str, start: float
-    ) -> PairGoalFunctionResult:
-        """The victim raised before any pair was searched: the clean pair, and the error."""
-        text = initial_result.attacked_text
-        final = goal.result_for(text, initial_result.raw_output, initial_result.pair)
-        final.goal_status = GoalFunctionResultStatus.SEARCHING
-        final.message = message
-        final.record = Record(
-            id=f"{goal.example}-{goal.target}",
-            example=goal.example,
-            target=str(goal.target),
-            status="error",
-            stop_reason="error",
-            label=goal.ground_truth_output,
-            attribute=initial_result.pair.attribute if initial_result.pair else "",
-            original=initial_result.pair.original if initial_result.pair else "",
-            similar=initial_result.pair.similar if initial_result.pair else "",
-            queries={"victim_rows": goal.budget.spent, "cache_hits": goal.budget.hits},
-            seconds=round(time.perf_counter() - start, 4),
-            seed=self.seed,
-            message=message,
-        )
-        goal.write(final.record)
-        return final
-
-    def _entailments(self) -> list[BidirectionalEntailment]:
-        return [c for c in self._attack.constraints if isinstance(c, BidirectionalEntailment)]
-
-    def _entailment_rows(self) -> int:
-        return sum(constraint.n_rows for constraint in self._entailments())
-
-    def _proposer_calls(self) -> int:
-        transformation = self._attack.transformation
-        parts = getattr(transformation, "transformations", [transformation])
-        return sum(part.n_calls for part in parts if isinstance(part, ProposedWordSwap))
+        values, scorer = equivalence_of(self._attack, pair, texts)
+        return final, replace(record, equivalence=values, scorer=scorer)
 
     def extra_repr_keys(self) -> list[str]:
         """Fields shown in the host's print of the attack."""
@@ -254,15 +203,3 @@ def _texts(result: PairSearchResult[HostState]) -> tuple[str, str]:
 
 def _rows(state: PairState[Any]) -> FloatArray:
     return np.stack([state.p, state.p_similar])
-
-
-def _show(
-    initial_result: PairGoalFunctionResult,
-    goal: PairGoalFunction,
-    pair: Pair,
-    result: PairSearchResult[HostState],
-) -> None:
-    """Make the initial result show another clean pair of the same example."""
-    names = initial_result.attacked_text.attack_attrs.get("label_names")
-    fresh = goal.result_for(pair_text(pair.original, pair.similar, names), _rows(result.clean), pair)
-    initial_result.__dict__.update(fresh.__dict__)

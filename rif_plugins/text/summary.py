@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rif_plugins.core.outcomes import ALL_TARGETS, Outcome
 from rif_plugins.core.results import Record
-from rif_plugins.metrics import summarise
-from rif_plugins.text.records import record_of
+from rif_plugins.metrics import Rate, summarise
+from rif_plugins.text.records import all_records_of
 
 
 def records_of(results: Iterable[Any]) -> list[Record]:
     """The records of those results of the host that are pairs."""
-    return [record for record in map(record_of, results) if record is not None]
+    return [record for result in results for record in all_records_of(result)]
 
 
 def rif_summary_rows(results: Iterable[Any]) -> list[list[Any]] | None:
@@ -20,6 +21,11 @@ def rif_summary_rows(results: Iterable[Any]) -> list[list[Any]] | None:
     records = records_of(results)
     if not records:
         return None
+    targets = [
+        t for t in ALL_TARGETS if any(record.target == t and record.is_evaluated for record in records)
+    ]
+    if len(targets) > 1:
+        return _sweep_rows(records, targets)
     summary = summarise(records)
     targets = sorted({record.target for record in records})
     rows: list[list[Any]] = [
@@ -40,6 +46,36 @@ def rif_summary_rows(results: Iterable[Any]) -> list[list[Any]] | None:
         ["Entailment rows:", summary["entailment_rows"]],
     ]
     return rows
+
+
+def _sweep_rows(records: list[Record], targets: list[str]) -> list[list[Any]]:
+    """The table of a sweep: shares of pairs, a few rows a target."""
+    pairs = {(r.example, r.original, r.similar): r for r in records if r.is_evaluated}
+    n = len(pairs)
+    rest = summarise(record for record in records if not record.is_evaluated)
+    first = summarise(record for record in records if record.target == targets[0])
+    met = {(r.example, r.original, r.similar) for r in records if r.is_found}
+    met |= {key for key, r in pairs.items() if r.clean_outcome != str(Outcome.ROBUST_FAIR)}
+    rows: list[list[Any]] = [
+        ["Targets:", ", ".join(targets)],
+        ["Pairs evaluated:", n],
+        ["Skipped:", _skipped(rest)],
+        ["Errors:", rest["n_errors"]],
+        ["Clean outcomes:", _counts(first["clean_outcomes"])],
+    ]
+    for target in targets:
+        summary = summarise(record for record in records if record.target == target)
+        rows.append([f"{target}, natural:", str(summary["natural_rate"])])
+        rows.append([f"{target}, induced (of clean robust_fair):", str(summary["induced_rate"])])
+    total = summarise(record for record in records if record.is_evaluated)
+    return [
+        *rows,
+        ["Robust and fair (RIF) against all of them:", str(Rate(n - len(met), n))],
+        ["Mean edits of found pairs (both sides):", _number(total["mean_edits"], 2)],
+        ["Mean equivalence S_eq of edited sides:", _number(total["mean_equivalence"], 3)],
+        ["Victim rows (cache hits apart):", f"{total['victim_rows']} ({total['cache_hits']})"],
+        ["Entailment rows:", total["entailment_rows"]],
+    ]
 
 
 def _counts(counts: dict[str, int]) -> str:

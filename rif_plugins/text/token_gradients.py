@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from textattack.models.wrappers import HuggingFaceModelWrapper, PyTorchModelWrapper
 
+from rif_plugins.core.pair_search import TokenSaliency
 from rif_plugins.core.pairs import Span
 from rif_plugins.core.predictions import OutputKind
 from rif_plugins.errors import UsageError
@@ -50,6 +51,24 @@ def gradients_of(wrapper: Any, *, output: OutputKind = "auto", batch_size: int =
         "predictions only: wrap a Hugging Face classifier in HuggingFaceModelWrapper or a torch model with "
         "get_input_embeddings() in PyTorchModelWrapper, or take the search rif-decoupled"
     )
+
+
+def token_saliency_of(wrapper: Any) -> TokenSaliency:
+    """Gradient saliency of the tokens of one text, for ``saliency="gradient"``.
+
+    Args:
+        wrapper: The victim; see ``gradients_of``.
+
+    Raises:
+        UsageError: The victim has no gradients.
+    """
+    gradients = gradients_of(wrapper)
+
+    def scores(text: str, label: int, spans: Sequence[Span]) -> Sequence[float]:
+        (found,) = gradients.token_saliency([text], label, [[(s.start, s.end) for s in spans]])
+        return [float(score) for score in found]
+
+    return scores
 
 
 @dataclass(frozen=True)

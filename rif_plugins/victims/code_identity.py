@@ -36,6 +36,9 @@ _REMOTE = {
 }  # fmt: skip
 
 
+_CYTHON = "cython_function_or_method"
+
+
 class UnknownIdentityError(Exception):
     """There is no telling whether this object is the same as another one."""
 
@@ -66,13 +69,15 @@ def text(*parts: object) -> bytes:
     return joined(*(str(part).encode("utf-8", "surrogatepass") for part in parts))
 
 
-def library(module: str | None) -> str | None:
+def library(module: Any) -> str | None:
     """Version and file list of the installed package that a module belongs to; None for other code.
 
     Raises:
         UnknownIdentityError: The package asks other programs, whose model nobody can see from here.
     """
-    root = (module or "").partition(".")[0]
+    if not isinstance(module, str):  # types that Cython makes name none
+        return None
+    root = module.partition(".")[0]
     if module in _REMOTE or root in _REMOTE:
         raise UnknownIdentityError(f"a call of another program through {module}")
     return _package(root)
@@ -197,6 +202,8 @@ def module_digest(module: types.ModuleType, attributes: Iterable[str], walk: Wal
     """A library's name and version; of other modules the attributes that the code may mean."""
     origin = library(module.__name__)
     if origin is not None:
+        for name in attributes:  # urllib.request, http.client
+            library(f"{module.__name__}.{name}")
         return text("module", origin, module.__name__)
     parts = []
     for name in attributes:
@@ -240,7 +247,7 @@ def _member_digest(member: Any, name: str, walk: Walk) -> bytes:
 
 def is_code(value: Any) -> bool:
     """True for functions, methods, classes, modules and what wraps a function."""
-    return isinstance(
+    return type(value).__name__ == _CYTHON or isinstance(
         value,
         (
             type,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,18 @@ def test_no_row_beyond_the_limit_is_looked_at(tmp_path: Path, kind: str) -> None
     assert len(load_examples(spec, label_names=NAMES, limit=4)) == 4
     with pytest.raises(DataError, match=rf"data\.{kind} row 5.*: the label 'no such class' is no class"):
         load_examples(spec, label_names=NAMES)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, kind: str) -> None:
+    spec = write_rows(tmp_path / f"data.{kind}", [("word " * 200, number % 2) for number in range(8000)])
+    assert Path(spec).stat().st_size > 8_000_000
+    tracemalloc.start()
+    try:
+        assert len(load_examples(spec, offset=7000, limit=10)) == 10
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_labels_predicted_reads_no_labels(tmp_path: Path) -> None:

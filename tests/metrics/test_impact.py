@@ -81,7 +81,7 @@ def test_steps_add_up_and_theorems_agree_with_the_decision(
 
 
 def test_theorems_at_the_threshold_itself() -> None:
-    # f >= tau is the positive decision: reaching tau flips a negative one, falling to tau keeps a positive one.
+    # f >= tau is the positive decision: reaching tau flips a negative one, falling to tau keeps a positive.
     assert is_flipped([0.25, 0.25, 0.75, 0.75, 0.5], [0.25, 0.2, -0.25, -0.26, 0.0], 0.5).tolist() == [
         True,
         False,
@@ -111,7 +111,7 @@ def test_impact_input_that_does_not_fit(call: Any, message: str) -> None:
 def test_empirical_rif_by_hand() -> None:
     d_out = [[0.1, 0.2], [0.3, 0.0], [0.05, 0.9]]
     d_in = [[0.5, 0.5], [1.0, 0.0], [0.5, 1.0]]
-    # Finite ratios .2, .4, .3, .1, .9 (0/0 is none); sorted, the 95th percentile lies at rank 3.8: .4 + .8 * .5.
+    # Finite ratios .2 .4 .3 .1 .9 (0/0 is none); sorted, the 95th percentile has rank 3.8: .4 + .8 * .5.
     result = empirical_rif(d_out, d_in, max_deviation=0.5)
     assert (result.n_ratios, result.constant) == (5, pytest.approx(0.8))
     assert result.is_fair.tolist() == [True, True, False]

@@ -6,7 +6,7 @@ from fakes.runs import fake_run
 from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.reports import figures, view
-from rif_plugins.reports.view import Value
+from rif_plugins.reports.cells import Quadrants, Value
 
 
 def record(number: int, target: str, status: str, clean: str, final: str) -> Record:
@@ -73,7 +73,7 @@ def test_bars_of_a_quadrant_chart_share_one_scale() -> None:
     ],
 )
 def test_framed_cells_are_what_the_target_looks_for(target: str, framed: set[str]) -> None:
-    boxes = figures.quadrant_cells(view.Quadrants(target, 0))
+    boxes = figures.quadrant_cells(Quadrants(target, 0))
     assert {box.outcome for box in boxes if box.is_target} == framed
     assert all(box.before_width == box.reached_width == 0 for box in boxes)
 

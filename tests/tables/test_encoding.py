@@ -60,6 +60,18 @@ def test_there_and_back(scaling: Any, one_hot: Any, dtype: type) -> None:
     assert encoder.encode(back, dtype=dtype) == pytest.approx(x)
 
 
+def test_counterparts_are_scaled_as_the_rows_are() -> None:
+    # (a - low) / (high - low); a published slip, a / (high - low), gives .547945 for an age of 40.
+    raw = TableSchema.infer(TRAIN[["age", "rate"]], sensitive=["age"])
+    encoder = TableEncoder(raw, scaling="min_max")
+    ages = encoder.schema.sensitive_tuples()[:, 0]
+    assert (len(ages), ages[0], ages[-1]) == (74, 0, pytest.approx(1))
+    assert ages[40 - 17] == pytest.approx(0.315068, abs=1e-6)
+    rows, mask = encoder.schema.counterparts(encoder.encode(TRAIN))
+    assert (~mask).sum(axis=1).tolist() == [1, 1, 1, 1]
+    assert not encoder.schema.violations(rows.reshape(-1, 2)).any()
+
+
 def test_one_hot_groups_keep_their_marks() -> None:
     schema = TableEncoder(RAW, one_hot=["sex", "job"]).schema
     assert schema.n_features == 10
@@ -86,6 +98,7 @@ def replaced(**values: Any) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
+        (TRAIN.to_numpy(), "the table is ndarray, expected a pandas DataFrame"),
         (TRAIN.drop(columns="sex"), "the table has no column 'sex', which the schema names: it has age"),
         (replaced(job="judge"), r"column 'job' holds the category 'judge' \(row 0\), expected one of cook"),
         (replaced(code=5), r"column 'code' holds the category '5' \(row 0\), expected one of 2, 4, 9"),

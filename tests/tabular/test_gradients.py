@@ -90,14 +90,14 @@ def test_both_white_boxes_agree_with_central_differences(form: str, n_outputs: i
     label = np.arange(7) % max(n_outputs, 2)
     ours, p = [], None
     for kind in (TorchGradients, ArtGradients):
-        source = kind(estimator, outputs="logits" if form == "logits" else "probabilities")
+        source = kind(estimator, output="logits" if form == "logits" else "probabilities")
         p, g = source.gradient(x, label, loss)
         assert not source.is_black_box
         ours.append(g)
     # ART rounds every prediction to float32
     assert ours[0] == pytest.approx(ours[1], abs=1e-5, rel=1e-4)
     assert p is not None and p.sum(axis=1) == pytest.approx(np.ones(7))
-    source = TorchGradients(estimator, outputs="logits" if form == "logits" else "probabilities")
+    source = TorchGradients(estimator, output="logits" if form == "logits" else "probabilities")
     for column in range(4):
         h = np.zeros(4)
         h[column] = 1e-5

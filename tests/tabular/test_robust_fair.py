@@ -169,8 +169,8 @@ def test_repeated_rows_are_dropped_and_counted() -> None:
 
 def test_the_cost_counts_every_row_of_the_model() -> None:
     pairs = attack(n_global=1).generate_pairs(V, ONE)
-    # label check 1; gradients of v 1 and of both tuples 2; three moved rows; their pairs 3 x 2
-    assert pairs.cost == {"victim_rows": 13, "gradient_rows": 3, "is_black_box": False}
+    # first look 1 + 2; gradients of v 1 and of both tuples 2; three moved rows; their pairs 3 x 2
+    assert pairs.cost == {"victim_rows": 15, "gradient_rows": 3, "is_black_box": False}
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_the_cost_counts_every_row_of_the_model() -> None:
         ({"n_global": 0, "n_local": 0}, "both 0, expected one of them to be 1 or more"),
         ({"step_size": 0}, "step_size must be a positive number, got 0"),
         ({"gradients": "guess"}, "gradients 'guess' does not exist: expected one of auto"),
-        ({"outputs": "score"}, "outputs 'score' does not exist: expected auto"),
+        ({"output": "score"}, "output 'score' does not exist: expected auto"),
         ({"batch_size": 0}, "batch_size must be a whole number of 1 or more, got 0"),
         ({"seed": -1}, "seed must be a whole number of 0 or more, got -1"),
     ],
