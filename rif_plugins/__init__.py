@@ -6,7 +6,7 @@ first use.
 
 from __future__ import annotations
 
-__version__ = "0.1.0.dev0"
+from rif_plugins.version import __version__
 
 __all__ = ["Objective", "Outcome", "Pair", "__version__", "classify"]
 

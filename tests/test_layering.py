@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "rif_plugins"
 MAX_LINES = 400
 
-BASE = {"errors", "optional"}
+BASE = {"errors", "optional", "version"}
 CORE = BASE | {"core"}
 PARTS = {"similar", "proposers", "entailment", "metrics", "diagnostics", "reports", "tables", "training"}
 ENGINE = CORE | PARTS | {"settings", "cache", "victims", "examples"}
@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "optional": {"errors"},
     "registry": set(),
+    "version": set(),
     "autoload": {"registry"},
     "settings": BASE,
     "core": BASE,
@@ -45,7 +46,7 @@ EAGER = {
     **{layer: {"numpy"} for layer in (*PARTS, "core", "cache", "victims", "runner")},
 }
 # Layers that never import more than the standard library and numpy, not even late.
-PURE = {"core": {"numpy"}, "errors": set(), "optional": set(), "registry": set(), "autoload": set()}
+PURE = {"core": {"numpy"}, "errors": set(), "optional": set(), "registry": set(), "autoload": set(), "version": set()}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ EXIT_DONE, EXIT_UNMET, EXIT_SOME_ERRORS = 0, 1, 3
 _DESCRIPTION = """\
 Does a text classifier treat similar individuals the same when the wording changes? Searches every pair of
 similar texts of the data for all three violations of robust individual fairness, with a robustness-only and
-a fairness-only attack beside them. Writes run.json, results.jsonl, summary.json, findings.csv, report.html."""
+a fairness-only attack beside them. Writes run.json, results.jsonl, summary.json, findings.csv and
+report.html."""
 _EPILOG = """\
 examples:
   rif audit --model embedded --data embedded --out out

@@ -163,7 +163,10 @@ def _certificate(enumerations: Sequence[Enumeration[Any]], number: int, plan: Sw
 def _confirmed(
     members: Sequence[EditableSide[S]], findings: list[Finding[S]], label: int
 ) -> Coroutine[list[Finding[S]]]:
-    """Ask the victim again about every edited pair that was found; one that it does not repeat is dropped."""
+    """Ask the victim again about every edited pair that was found.
+
+    One that it does not repeat is dropped, and one for which the budget does not suffice.
+    """
     texts: dict[str, int] = {}
     wanted: list[tuple[str, str]] = []
     for finding in findings:
@@ -188,13 +191,14 @@ def _checked(
     if result.stop_reason != "success":
         return finding
     places = [numbers[text] for text in pair]
-    if max(places) < len(rows):
+    is_paid = max(places) < len(rows)
+    if is_paid:
         again = replace(result.state, p=rows[places[0]], p_similar=rows[places[1]])
         if is_in_target(again.outcome(label), finding.target):
             return finding
     clean = replace(
         result,
-        stop_reason="unconfirmed",
+        stop_reason="unconfirmed" if is_paid else "budget",
         state=result.clean,
         outcome=result.clean_outcome,
         trajectory=result.trajectory[:1],

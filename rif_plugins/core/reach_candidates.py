@@ -54,12 +54,14 @@ class CandidateTable(Generic[S]):
 
     Attributes:
         saliency: Score of each ranked position; empty where no ranking was needed.
+        ranking: The positions that were kept, the most salient first, those that the filter emptied included.
         is_complete: False when the budget ended before all of them were measured.
         had_positions: Whether there was any token with a candidate.
     """
 
     by_position: dict[int, list[Candidate[S]]] = field(default_factory=dict)
     saliency: dict[int, float] = field(default_factory=dict)
+    ranking: list[int] = field(default_factory=list)
     is_complete: bool = True
     had_positions: bool = False
 
@@ -107,8 +109,12 @@ def collect(
     if len(table.by_position) > settings.max_positions:
         if ranking is None:
             ranking = yield from _ranked(side, reach, table, settings, rng, token_saliency)
-        kept = set([p for p in ranking if p in table.by_position][: settings.max_positions])
+        ranked = dict.fromkeys(p for p in ranking if p in table.by_position)
+        table.ranking = list(ranked)[: settings.max_positions]
+        kept = set(table.ranking)
         table.by_position = {p: found for p, found in table.by_position.items() if p in kept}
+    else:
+        table.ranking = list(table.by_position)
     if settings.filter_first:
         candidates = table.all
         verdicts = yield Judge(side, [candidate.state for candidate in candidates])

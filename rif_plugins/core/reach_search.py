@@ -64,7 +64,9 @@ def search_members(
         )
     reaches = [Reach.of(Waypoint(m.start, row, 0), label) for m, row in zip(members, rows, strict=True)]
     lead = yield from collect(members[0], reaches[0], settings, rng=rng, token_saliency=token_saliency)
-    ranking = sorted(lead.saliency, key=lambda p: (-round(lead.saliency[p], 9), p)) or list(lead.by_position)
+    # Positions behind the cut come next, so that a text without some of these takes the next best.
+    behind = sorted(lead.saliency, key=lambda p: (-round(lead.saliency[p], 9), p))
+    ranking = [*lead.ranking, *behind]
     others = yield from gather(
         [
             collect(
@@ -87,8 +89,9 @@ def search_members(
         MemberSearch(member, reach, table, label, settings)
         for member, reach, table in zip(members, reaches, (lead, *others), strict=True)
     ]
-    yield from gather([search.find_wrong_label() for search in searches])
+    yield from gather([search.leave_clean_label() for search in searches])
     yield from _meet(searches, label)
+    yield from _meet_elsewhere(searches, label)
     return searches
 
 
@@ -101,6 +104,26 @@ def _meet(searches: Sequence[MemberSearch[S]], label: int) -> Coroutine[None]:
         if not rounds:
             return
         yield from gather(rounds)
+
+
+def _meet_elsewhere(searches: Sequence[MemberSearch[S]], label: int) -> Coroutine[None]:
+    """Let pairs whose texts reach different wrong labels only try the likeliest others, until they meet."""
+    first = searches[0]
+    for other in searches[1:]:
+        both = first.reach.clean.p + other.reach.clean.p
+        wrong = _likeliest(both, {label})
+        for wanted in wrong[: first.settings.n_labels]:
+            if (first.reach.labels & other.reach.labels) - {label}:
+                break
+            if all(wanted in s.reach.paths or s.is_open(wanted) for s in (first, other)):
+                yield from first.toward_all([wanted])
+                if wanted in first.reach.paths:
+                    yield from other.toward_all([wanted])
+
+
+def _likeliest(p: FloatArray, without: set[int]) -> list[int]:
+    """The other labels, the most probable first."""
+    return sorted((c for c in range(len(p)) if c not in without), key=lambda c: (-round(float(p[c]), 9), c))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +156,7 @@ class MemberSearch(Generic[S]):
         self.label = label
         self.settings = settings
         self.tried: set[int] = set()
+        self._noted: set[tuple[tuple[int, str], ...]] = set()
         reach.saliency = table.saliency
         if not table.is_complete:
             reach.stop = "budget"
@@ -140,19 +164,15 @@ class MemberSearch(Generic[S]):
             reach.stop = "no_positions"
 
     def is_open(self, label: int) -> bool:
-        """Whether a label was neither reached nor aimed at yet, and may still be paid for."""
-        return label not in self.reach.paths and label not in self.tried and self.reach.stop != "budget"
+        """Whether a label was neither reached nor aimed at yet."""
+        return label not in self.reach.paths and label not in self.tried
 
-    def find_wrong_label(self) -> Coroutine[None]:
-        """Reach the right label where the clean text is wrong, else any wrong label, the likeliest first."""
-        p = self.reach.clean.p
-        if self.reach.clean.label != self.label:
-            yield from self.toward_all([self.label])
-            return
-        wrong = sorted(
-            (c for c in range(len(p)) if c != self.label), key=lambda c: (-round(float(p[c]), 9), c)
-        )
-        for label in wrong[: self.settings.n_labels]:
+    def leave_clean_label(self) -> Coroutine[None]:
+        """Leave the clean label: for the right one where the clean text is wrong, else for the likeliest."""
+        clean = self.reach.clean
+        others = _likeliest(clean.p, {clean.label, self.label})
+        wanted = others if clean.label == self.label else [self.label, *others]
+        for label in wanted[: self.settings.n_labels]:
             yield from self.toward_all([label])
             if len(self.reach.paths) > 1:
                 return
@@ -163,7 +183,7 @@ class MemberSearch(Generic[S]):
             if self.is_open(label):
                 self.tried.add(label)
                 stop = yield from self._toward(label)
-                if self.reach.stop != "budget" and self.table.had_positions:
+                if self.reach.stop not in ("budget", "no_positions"):
                     self.reach.stop = stop
 
     def _toward(self, label: int) -> Coroutine[SideStop]:
@@ -180,6 +200,7 @@ class MemberSearch(Generic[S]):
             if label in self.reach.paths:
                 return "exhausted"
             if self.reach.stop == "budget":
+                # Nothing new can be measured; what had been measured was looked at in this round.
                 return "budget"
             last = {stop for _, stop in grown}
             ranked = sorted(nodes.values(), key=lambda n: -round(float(_margin(n.end.p, label)) / MIN_GAIN))
@@ -206,14 +227,22 @@ class MemberSearch(Generic[S]):
             if point is None:
                 continue
             path = (*node.path, point)
-            self.reach.note(path, self.label)
+            keys = (*node.keys, (candidate.position, candidate.key))
+            self._note(path, keys)
             if _margin(point.p, label) - _margin(node.end.p, label) <= MIN_GAIN:
                 continue
             rest = {p: c for p, c in remaining.items() if p != candidate.position}
-            found.append(_Node(path, (*node.keys, (candidate.position, candidate.key)), rest))
+            found.append(_Node(path, keys, rest))
             if point.label == label or len(found) >= settings.beam:
                 break
         return found, "exhausted"
+
+    def _note(self, path: Path[S], keys: tuple[tuple[int, str], ...]) -> None:
+        """Count a state, once whichever labels it was tried for."""
+        name = tuple(sorted(keys))
+        if name not in self._noted:
+            self._noted.add(name)
+            self.reach.note(path, self.label)
 
     def _try(self, node: _Node[S], candidate: Candidate[S]) -> Coroutine[tuple[Waypoint[S] | None, bool]]:
         """The measured state with one more edit, or None when it is refused; and whether it was paid for."""
@@ -270,7 +299,8 @@ def is_in_reach(
         best = np.array([np.max(_advantages(found, label), axis=0) for found in remaining.values()])
         gains = np.sort(np.maximum(best, 0.0), axis=0)[::-1][:max_edits]
         lead = lead + optimism * gains.sum(axis=0)
-    return bool((lead >= 0.0).all())
+    # Equal labels are told apart by their numbers alone; rounding must not rule them out.
+    return bool((lead >= -MIN_GAIN).all())
 
 
 def _margin(p: FloatArray, label: int) -> float:

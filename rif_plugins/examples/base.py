@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rif_plugins.core.seeds import example_id
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -65,7 +67,6 @@ class Naming:
 
     def name(self, text: str, label: int | None) -> str:
         """The id of the next row: twelve digits of a digest, then ``-2``, ``-3`` for equal rows."""
-        key = json.dumps([text, label]).encode("ascii")
-        digest = hashlib.blake2b(key, digest_size=6).hexdigest()
+        digest = example_id(text, label)
         number = self._seen[digest] = self._seen.get(digest, 0) + 1
         return digest if number == 1 else f"{digest}-{number}"

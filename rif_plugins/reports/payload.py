@@ -7,6 +7,7 @@ ten-thousandths. ``data/report.js`` is the only reader.
 
 from __future__ import annotations
 
+import heapq
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -16,6 +17,7 @@ from rif_plugins.core.results import Record
 from rif_plugins.reports.spans import SIDES, Side, edits_of, sensitive_of, utf16_offsets
 
 SCALE = 10_000
+_N_SALIENT = 8  # words of a side, largest score first; the page shows no more
 TEXT_NAMES = ("original", "similar", "perturbed_original", "perturbed_similar")
 
 
@@ -105,6 +107,7 @@ def _add_side(columns: dict[str, list[Any]], record: Record, side: Side, texts: 
 
 def _saliency(record: Record, side: Side, text: str) -> list[int]:
     items = [item for item in record.saliency if item.get("side") == side]
+    items = heapq.nlargest(_N_SALIENT, items, key=lambda item: abs(float(item["score"])))
     flat = utf16_offsets(text, [int(item[key]) for item in items for key in ("start", "end")])
     return [
         value

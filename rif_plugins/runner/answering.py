@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rif_plugins.core.requests import Judge, Score
-from rif_plugins.core.victim import VictimCallError, VictimEngine
+from rif_plugins.core.victim import VictimEngine
 from rif_plugins.entailment import EntailmentFilter
 from rif_plugins.errors import RIFError
 from rif_plugins.runner.task import Clock, ExampleTask
@@ -30,16 +30,21 @@ class AnswerDesk:
     def scores(self, asked: Sequence[tuple[ExampleTask, Score]]) -> list[Any]:
         """Class probabilities for each request, or the error of its example."""
         start = time.perf_counter()
+        texts = [task.allowance.prefix(request.texts, is_fresh=request.is_fresh) for task, request in asked]
         answers: list[Any] = [None] * len(asked)
         usual = [i for i, (_, request) in enumerate(asked) if not request.is_fresh]
         fresh = [i for i, (_, request) in enumerate(asked) if request.is_fresh]
         if usual:
-            requests = [(asked[i][1].texts, asked[i][0].budget) for i in usual]
+            requests = [(texts[i], asked[i][0].budget) for i in usual]
             for i, answer in zip(usual, self.engine.predict_each(requests), strict=True):
                 answers[i] = answer
         if fresh:
-            self._again(asked, fresh, answers)
-        self._share([(task, len(request.texts)) for task, request in asked], time.perf_counter() - start)
+            for i, answer in zip(fresh, self._again([(asked[i][0], texts[i]) for i in fresh]), strict=True):
+                answers[i] = answer
+        self._share(
+            [(task, len(part)) for (task, _), part in zip(asked, texts, strict=True)],
+            time.perf_counter() - start,
+        )
         return answers
 
     def judges(self, asked: Sequence[tuple[ExampleTask, Judge]]) -> list[list[bool]]:
@@ -57,33 +62,27 @@ class AnswerDesk:
         self._share([(task, len(request.states)) for task, request in asked], seconds)
         return answers
 
-    def _again(
-        self, asked: Sequence[tuple[ExampleTask, Score]], fresh: Sequence[int], answers: list[Any]
-    ) -> None:
+    def _again(self, asked: Sequence[tuple[ExampleTask, Sequence[str]]]) -> list[Any]:
         """Ask the victim whatever is remembered, in one call; one example at a time when that fails."""
-        texts = [text for i in fresh for text in asked[i][1].texts]
-        for i in fresh:
-            asked[i][0].budget.reserved = 0
-        is_limited = any(asked[i][0].budget.limit is not None for i in fresh)
-        if not is_limited:
-            try:
-                rows = self.engine.probabilities(texts, fresh=True)
-            except RIFError:
-                is_limited = True
-            else:
-                start = 0
-                for i in fresh:
-                    n = len(asked[i][1].texts)
-                    answers[i] = rows[start : start + n]
-                    asked[i][0].budget.spent += n
-                    start += n
-        if is_limited:
-            for i in fresh:
-                task, request = asked[i]
-                try:
-                    answers[i] = self.engine.probabilities(request.texts, budget=task.budget, fresh=True)
-                except (VictimCallError, RIFError) as error:
-                    answers[i] = error
+        try:
+            rows = self.engine.probabilities([text for _, texts in asked for text in texts], fresh=True)
+        except RIFError:
+            return [self._again_alone(task, texts) for task, texts in asked]
+        answers, seen = [], set[str]()
+        start = 0
+        for task, texts in asked:
+            answers.append(rows[start : start + len(texts)])
+            start += len(texts)
+            # A text that several examples ask about costs one row.
+            task.budget.spent += len(set(texts) - seen)
+            seen.update(texts)
+        return answers
+
+    def _again_alone(self, task: ExampleTask, texts: Sequence[str]) -> Any:
+        try:
+            return self.engine.probabilities(texts, budget=task.budget, fresh=True)
+        except RIFError as error:
+            return error
 
     @staticmethod
     def _share(parts: Sequence[tuple[ExampleTask, int]], seconds: float) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,7 @@ def audit(
         model: What ``--model`` takes; or a callable from a list of texts to class probabilities or logits,
             ``(n, classes)``.
         data: What ``--data`` takes; or ``(text, label)`` tuples, or mappings with the keys ``text``,
-            ``label`` and, for ready pairs, ``similar``.
+            ``label`` and, for ready pairs, ``similar``; labels may be missing with ``labels="predicted"``.
         out: Folder for ``run.json``, ``results.jsonl`` and ``summary.json``; None writes nothing.
         targets: ``"all"``, or names of targets and single-axis attacks.
         workers: Processes; more than one needs ``model`` and ``data`` as text.
@@ -60,7 +63,7 @@ def audit(
         raise UsageError(f"audit has no option {unknown[0]!r}: expected some of {allowed}")
     settings = Settings.load().updated(**{k: v for k, v in options.items() if k in FIELDS})
     victim = None if isinstance(model, str) else _victim(model)
-    examples = None if isinstance(data, (str, Path)) else _examples(data)
+    examples = None if isinstance(data, (str, Path)) else _examples(data, **_range_of(options))
     if workers > 1 and (victim is not None or examples is not None):
         raise UsageError(
             f"workers={workers} needs model and data as text, so that each process can load them: "
@@ -89,34 +92,71 @@ def _victim(model: Any) -> Victim:
     return Victim(name=str(name), predict=model, identity=model)
 
 
-def _examples(data: Any) -> ExampleSet:
-    if isinstance(data, ExampleSet):
-        return data
+def _range_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that choose among given examples; those for files do not go with them."""
+    for name in ("text_column", "label_column", "similar_column", "split", "label_map"):
+        if options.get(name) is not None:
+            raise UsageError(f"{name} goes with data in files, got given examples: leave it out")
+    labels, limit, offset = options.get("labels", "given"), options.get("limit"), options.get("offset", 0)
+    if labels not in ("given", "predicted"):
+        raise UsageError(f"labels must be given or predicted, got {labels!r}")
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit must be 1 or more, got {limit}")
+    if offset < 0:
+        raise UsageError(f"offset must be 0 or more, got {offset}")
+    return {"labels": labels, "limit": limit, "offset": offset}
+
+
+def _examples(data: Any, *, labels: str, limit: int | None, offset: int) -> ExampleSet:
+    is_given = labels == "given"
+    names = data.label_names if isinstance(data, ExampleSet) else None
+    source = data.source if isinstance(data, ExampleSet) else "given"
+    data = data.examples if isinstance(data, ExampleSet) else data
+    if not isinstance(data, Iterable):
+        raise UsageError(f"data is {type(data).__name__}: expected rows of (text, label), a path, or a name")
     naming, rows = Naming(), []
-    for number, row in enumerate(data, start=1):
+    stop = None if limit is None else offset + limit
+    for number, row in enumerate(islice(data, offset, stop), start=offset + 1):
         if isinstance(row, Example):
-            rows.append(row)
-            continue
-        try:
-            text, label, similar = _fields(row)
-        except (KeyError, TypeError, ValueError):
+            example = row if is_given else replace(row, label=None)
+        else:
+            text, label, similar = _fields(row, number, is_given=is_given)
+            example = Example(naming.name(text, label), text, label, similar)
+        if is_given and example.label is None:
             raise UsageError(
-                f"data row {number}: expected (text, label) or a mapping with text and label, "
-                f"got {type(row).__name__}"
-            ) from None
-        rows.append(Example(naming.name(text, label), text, label, similar))
+                f"data row {number} has no label: expected the number of its class; "
+                "labels='predicted' takes the model's own answers"
+            )
+        rows.append(example)
     if not rows:
         raise UsageError("data holds no example: expected one or more")
-    return ExampleSet.of(rows, None, "given")
+    return ExampleSet.of(rows, names, source)
 
 
-def _fields(row: Any) -> tuple[str, int | None, str | None]:
-    if isinstance(row, Mapping):
-        label, similar = row.get("label"), row.get("similar")
-        text = row["text"]
-    else:
-        text, label = row
-        similar = None
-    if not isinstance(text, str):
-        raise TypeError
-    return text, None if label is None else int(label), None if similar is None else str(similar)
+def _fields(row: Any, number: int, *, is_given: bool) -> tuple[str, int | None, str | None]:
+    """Text, label and similar text of a row.
+
+    Raises:
+        UsageError: It has another form; the message says which row.
+    """
+    try:
+        if isinstance(row, str):
+            raise TypeError
+        if isinstance(row, Mapping):
+            text, label, similar = row["text"], row.get("label"), row.get("similar")
+        else:
+            text, label = row
+            similar = None
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(
+            f"data row {number}: expected (text, label) or a mapping with text and label, "
+            f"got {type(row).__name__}"
+        ) from None
+    for name, value in (("text", text), ("similar", similar)):
+        if not isinstance(value, str) and not (name == "similar" and value is None):
+            raise UsageError(f"data row {number}: expected {name} to be a string, got {type(value).__name__}")
+    if label is None or not is_given:
+        return text, None, similar or None
+    if isinstance(label, bool) or not isinstance(label, Integral):
+        raise UsageError(f"data row {number}: expected the number of a class as label, got {label!r}")
+    return text, int(label), similar or None

@@ -22,7 +22,7 @@ from rif_plugins.core.run_result import (
     write_json,
 )
 from rif_plugins.diagnostics.victim_checks import check_victim
-from rif_plugins.errors import UsageError
+from rif_plugins.errors import DataError, UsageError
 from rif_plugins.examples.base import Example, ExampleSet
 from rif_plugins.metrics.summary import summarise_run
 from rif_plugins.runner.building import (
@@ -34,7 +34,9 @@ from rif_plugins.runner.building import (
 )
 from rif_plugins.runner.options import AuditOptions
 from rif_plugins.runner.resuming import finished_records
+from rif_plugins.runner.sweep import check_labels
 from rif_plugins.runner.workers import Cost, cost_of, run_workers
+from rif_plugins.version import __version__
 from rif_plugins.victims.base import Victim
 
 PACKAGES = ("numpy", "onnxruntime", "scipy", "torch", "transformers", "datasets", "scikit-learn")
@@ -70,13 +72,16 @@ class Audit:
 
         Raises:
             UsageError: Something cannot be loaded, or the victim cannot be audited.
+            DataError: A label is no class of the victim, or two examples have the same id.
         """
         options.plan()
         parts = build_parts(options, victim)
         names = options.label_names or parts.victim.label_names
         examples = examples or read_examples(options, names)
         texts = [example.text for example in examples.examples]
+        _refuse_same_ids(examples)
         checks = _checked_victim(parts, examples, texts)
+        check_labels(examples.examples, parts.engine.n_labels)
         if options.filter_first is None:
             options = replace(options, filter_first=decides_filter_first(options, parts, texts))
         return cls(options, parts, examples, checks)
@@ -141,7 +146,9 @@ class Audit:
         configuration = self._finished(configuration, records, cost.total, seconds)
         summary = summarise_run(records, configuration, seed=self.options.settings.seed)
         result = RunResult(configuration, tuple(records), summary)
-        if out is not None:
+        if out is not None and done:
+            result.save(out)  # examples that were tried again stand at the end of the file: back in order
+        elif out is not None:
             write_json(out / RUN_FILE, configuration)
             write_json(out / SUMMARY_FILE, summary)
         return result
@@ -161,8 +168,6 @@ class Audit:
         cost.total = cost_of(sweep) - before
 
     def _configuration(self, started: datetime) -> dict[str, Any]:
-        from rif_plugins import __version__
-
         options = self.options.to_dict()
         settings = options.pop("settings")
         return {
@@ -217,6 +222,17 @@ class _CostMeter:
 
     def __init__(self) -> None:
         self.total = Cost()
+
+
+def _refuse_same_ids(examples: ExampleSet) -> None:
+    seen: set[str] = set()
+    for example in examples.examples:
+        if example.id in seen:
+            raise DataError(
+                f"two examples have the id {example.id!r}, expected one id an example: "
+                "give (text, label) tuples, which are named one by one"
+            )
+        seen.add(example.id)
 
 
 def _checked_victim(parts: Parts, examples: ExampleSet, texts: Sequence[str]) -> list[dict[str, str]]:

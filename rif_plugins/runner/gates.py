@@ -10,7 +10,7 @@ from typing import Any
 
 from rif_plugins.core.outcomes import Outcome
 from rif_plugins.core.results import SCHEMA, Record
-from rif_plugins.core.run_result import RunResult
+from rif_plugins.core.run_result import AXES, RunResult
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.metrics.summary import summarise_run
 
@@ -77,14 +77,31 @@ class Gate:
 
 
 def standing(records: Iterable[Record], accepted: frozenset[str]) -> list[Record]:
-    """The records with every accepted finding turned into a pair that stands."""
+    """The records with every accepted finding turned into a pair that stands.
+
+    The other searches of a pair start from the same clean texts: where all violations that were found for it
+    are accepted, those that failed do not count a natural violation again.
+    """
+    kept = list(records)
+    open_pairs = {
+        _pair(record)
+        for record in kept
+        if record.is_found and record.target not in AXES and record.id not in accepted
+    }
+    accepted_pairs = {_pair(record) for record in kept if record.is_found and record.id in accepted}
+    settled = accepted_pairs - open_pairs
     stands = str(Outcome.ROBUST_FAIR)
     return [
         replace(record, status="failed", clean_outcome=stands, outcome=stands)
-        if record.is_found and record.id in accepted
+        if (record.is_found and record.id in accepted)
+        or (record.status == "failed" and _pair(record) in settled)
         else record
-        for record in records
+        for record in kept
     ]
+
+
+def _pair(record: Record) -> tuple[str, str, str]:
+    return record.example, record.original, record.similar
 
 
 def read_baseline(path: Path) -> frozenset[str]:

@@ -60,6 +60,12 @@ class AuditOptions:
                 f"the sweep searches each text alone, got positions {settings.positions!r}: "
                 "leave it at 'shared', or use the rifair recipes of `rif attack` for the other modes"
             )
+        limit = settings.max_edits
+        if settings.exhaustive is not None and limit is not None and limit < settings.exhaustive:
+            raise UsageError(
+                f"an exhaustive search of {settings.exhaustive} edits and at most {limit} edits contradict "
+                "each other: raise max_edits, or lower exhaustive"
+            )
         return SweepPlan(
             targets=self.targets,
             settings=ReachSettings(

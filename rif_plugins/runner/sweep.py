@@ -10,11 +10,11 @@ import numpy as np
 from rif_plugins.core.example_sweep import ExampleSweep, SweepPlan, sweep_example
 from rif_plugins.core.lockstep import run_lockstep
 from rif_plugins.core.pair_search import TokenSaliency
-from rif_plugins.core.requests import Coroutine
+from rif_plugins.core.requests import Coroutine, Score
 from rif_plugins.core.results import Record
 from rif_plugins.core.seeds import example_generator
 from rif_plugins.core.sides import TextState
-from rif_plugins.core.victim import Budget, VictimCallError, VictimEngine
+from rif_plugins.core.victim import VictimCallError, VictimEngine
 from rif_plugins.entailment import EntailmentFilter, Verdict
 from rif_plugins.errors import DataError, UsageError, VictimError, VictimRowError
 from rif_plugins.examples.base import Example
@@ -81,7 +81,7 @@ class Sweep:
             DataError: A label is no class of the victim.
         """
         desk = AnswerDesk(self.engine, self.entailment, self.clock)
-        searches = ((task, self._search(task)) for task in map(self._task, self._labelled(examples)))
+        searches = ((task, self._search(task)) for task in map(self._task, examples))
         for task, outcome in run_lockstep(
             searches, answer_scores=desk.scores, answer_judges=desk.judges, window=self.window
         ):
@@ -92,35 +92,17 @@ class Sweep:
             else:
                 yield self._records(task, outcome)
 
-    def _labelled(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Examples with a label; where the data has none, the victim's own answer stands in for it."""
-        for example in examples:
-            is_unknown = self.engine.n_labels is None or example.label is None
-            if is_unknown and example.text.strip():
-                try:
-                    row = self.engine.probabilities([example.text])[0]
-                except (VictimCallError, VictimRowError):
-                    yield example  # the search meets the same error and records it
-                    continue
-                if example.label is None:
-                    example = replace(example, label=int(np.argmax(row)))
-            yield example
-
     def _task(self, example: Example) -> ExampleTask:
         pairs = self.source.pairs_of(example.text, example.similar) if example.text.strip() else []
         if not pairs:
-            return ExampleTask(example, [], [], Budget())
+            return ExampleTask(example, [], [])
         return ExampleTask.open(example, pairs, self.source, self.proposer, self.clock, self.query_budget)
 
     def _search(self, task: ExampleTask) -> Coroutine[ExampleSweep[TextState] | None]:
+        if task.example.text.strip() and (task.example.label is None or task.pairs):
+            yield from self._label(task)
         if not task.pairs:
             return None
-        n_labels = self.engine.n_labels
-        if n_labels is not None and task.example.label is not None and not 0 <= task.label < n_labels:
-            raise DataError(
-                f"example {task.example.id} has label {task.label}, expected 0 to {n_labels - 1}, "
-                f"the classes of the victim: map the labels with --label-map"
-            )
         sweep = yield from sweep_example(
             task.members,
             task.label,
@@ -129,6 +111,16 @@ class Sweep:
             token_saliency=self.token_saliency,
         )
         return sweep
+
+    def _label(self, task: ExampleTask) -> Coroutine[None]:
+        """Check the label; where the data has none, the victim's own answer stands in for it."""
+        if task.example.label is None or self.engine.n_labels is None:
+            rows = yield Score([task.example.text])
+            if not len(rows):
+                raise UsageError("the query budget does not pay for the clean text: expected 1 row or more")
+            if task.example.label is None:
+                task.example = replace(task.example, label=int(np.argmax(rows[0])))
+        check_labels([task.example], self.engine.n_labels)
 
     def _records(self, task: ExampleTask, sweep: ExampleSweep[TextState]) -> list[Record]:
         wanted: dict[tuple[str, str], None] = {}
@@ -156,3 +148,17 @@ class Sweep:
         ):
             return skipped_record(task.example, str(error), seed=self.seed, status="error")
         raise error
+
+
+def check_labels(examples: Iterable[Example], n_labels: int | None) -> None:
+    """Refuse labels that are no class of the victim.
+
+    Raises:
+        DataError: A label is out of range; it names the example.
+    """
+    for example in examples:
+        if n_labels is not None and example.label is not None and not 0 <= example.label < n_labels:
+            raise DataError(
+                f"example {example.id} has label {example.label}, expected 0 to {n_labels - 1}, "
+                "the classes of the victim: map the labels with --label-map"
+            )

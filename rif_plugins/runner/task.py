@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from rif_plugins.core.members import member_spans
 from rif_plugins.core.pairs import Pair, Span
 from rif_plugins.core.sides import SpanSide
+from rif_plugins.core.stores import text_keys
 from rif_plugins.core.victim import Budget
 from rif_plugins.entailment.answers import FilterCount
 from rif_plugins.examples.base import Example
@@ -24,6 +25,42 @@ class Clock:
     entailment: float = 0.0
 
 
+class Allowance:
+    """How many texts one example may ask the victim about.
+
+    Every distinct text counts, also one that a cache answers or that another example has asked: what a
+    search may ask must not depend on what others did before it. The victim sees at most as many rows.
+
+    Args:
+        limit: Most texts; None is unlimited.
+        reserved: Kept back for texts that are asked again.
+    """
+
+    def __init__(self, limit: int | None = None, reserved: int = 0) -> None:
+        self.limit = limit
+        self.reserved = reserved
+        self.spent = 0
+        self._known: set[bytes] = set()
+
+    def prefix(self, texts: Sequence[str], *, is_fresh: bool) -> Sequence[str]:
+        """The longest prefix of ``texts`` that may be asked; a fresh text counts although it is known."""
+        if self.limit is None:
+            return texts
+        if is_fresh:
+            self.reserved = 0
+        known: set[bytes] = set() if is_fresh else self._known
+        left = max(0, self.limit - self.reserved - self.spent)
+        for number, key in enumerate(text_keys(texts)):
+            if key in known:
+                continue
+            if not left:
+                return texts[:number]
+            known.add(key)
+            left -= 1
+            self.spent += 1
+        return texts
+
+
 @dataclass(slots=True, eq=False)
 class ExampleTask:
     """An example, its pairs and what its search has cost so far.
@@ -32,7 +69,8 @@ class ExampleTask:
         example: The data row; its label is known.
         pairs: Its pairs.
         members: The original, then the similar texts.
-        budget: Its victim rows.
+        allowance: What it may still ask.
+        budget: Its victim rows; they are counted here and limited by the allowance.
         filter_count: Its entailment rows.
         n_proposer_calls: Tokens that the proposer was asked about.
         seconds: Its share of the batches it took part in.
@@ -41,7 +79,8 @@ class ExampleTask:
     example: Example
     pairs: list[Pair]
     members: list[SpanSide]
-    budget: Budget
+    allowance: Allowance = field(default_factory=Allowance)
+    budget: Budget = field(default_factory=Budget)
     filter_count: FilterCount = field(default_factory=FilterCount)
     n_proposer_calls: int = 0
     seconds: float = 0.0
@@ -62,10 +101,9 @@ class ExampleTask:
         query_budget: int | None,
     ) -> ExampleTask:
         """Cut the texts into tokens; candidates are proposed when the search first asks for them."""
-        task = cls(example, list(pairs), [], Budget(query_budget))
         # Two rows a pair are kept back, so that what is found can be asked again.
-        if query_budget is not None:
-            task.budget.reserved = min(2 * len(task.pairs), query_budget // 4)
+        reserved = 0 if query_budget is None else min(2 * len(pairs), query_budget // 4)
+        task = cls(example, list(pairs), [], Allowance(query_budget, reserved))
         texts = [example.text, *(pair.similar for pair in pairs)]
         spans = member_spans(example.text, task.pairs, source.sensitive_spans)
         for number, (text, found) in enumerate(zip(texts, spans, strict=True)):

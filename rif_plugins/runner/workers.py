@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context
 from typing import Any
 
 from rif_plugins.core.results import Record
+from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import Example
 from rif_plugins.runner.building import Parts, build_parts, build_sweep
 from rif_plugins.runner.options import AuditOptions
@@ -74,13 +76,22 @@ def run_workers(
         options: What to do; the victim is loaded in each worker from ``options.model``.
         examples: The examples.
         n_workers: Processes.
+
+    Raises:
+        UsageError: A process ended before its work was done.
     """
     shards = [list(shard) for shard in _shards(examples)]
     threads = max(1, (os.cpu_count() or 1) // n_workers)
     with ProcessPoolExecutor(
         n_workers, mp_context=get_context("spawn"), initializer=_start, initargs=(options, threads)
     ) as pool:
-        yield from pool.map(_work, shards)
+        try:
+            yield from pool.map(_work, shards)
+        except BrokenProcessPool as error:
+            raise UsageError(
+                f"one of {n_workers} worker processes ended before its work was done, perhaps for lack of "
+                "memory: use fewer workers, and go on with what is written by --resume"
+            ) from error
 
 
 def _shards(examples: Sequence[Example]) -> Iterator[list[Example]]:

@@ -7,7 +7,7 @@ A subclass writes one method, ``_search``: from checked rows to generated instan
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,6 +45,8 @@ class SearchInput:
         similar: The counterparts.
         moves: Steps under the schema.
         random: One stream of random numbers a row.
+        per_source: Whether every input row needs results of its own. False: a row that two input rows lead
+            to is searched and listed once, for the first of them.
     """
 
     x: FloatArray
@@ -54,6 +56,7 @@ class SearchInput:
     similar: SimilarRows
     moves: Moves
     random: RowRandom
+    per_source: bool = False
 
 
 class RowAttack(EvasionAttack):
@@ -129,7 +132,7 @@ class RowAttack(EvasionAttack):
             ``(n, d)`` in the floating type of ``x``: the first row that the attack looks for (fewest steps,
             global before local); the row itself where it found none.
         """
-        pairs = self.generate_pairs(x, y, **kwargs)
+        pairs = self._run(x, y, kwargs, per_source=True)
         adversarial = np.array(x, dtype=float_dtype(x))
         found = np.flatnonzero(self._is_goal(pairs))
         phase_rank = np.select([pairs.phase == "seed", pairs.phase == "global"], [0, 1], 2)
@@ -149,11 +152,11 @@ class RowAttack(EvasionAttack):
         Raises:
             DataError: NaN, rows outside of the schema, labels that do not exist, wrong shapes.
         """
-        batch = self._check_input(x, y, kwargs.pop("mask", None))
-        if kwargs:
-            raise UsageError(f"generate has no argument {sorted(kwargs)[0]!r}: expected x, y, mask")
-        found = self._search(batch)
-        return self._pairs(batch, found)
+        return self._run(x, y, kwargs, per_source=False)
+
+    def _run(self, x: Any, y: Any, options: dict[str, Any], *, per_source: bool) -> PairBatch:
+        batch = self._check_input(x, y, check_options(options))
+        return self._pairs(batch, self._search(replace(batch, per_source=per_source)), per_source)
 
     def _is_goal(self, pairs: PairBatch) -> BoolArray:
         """Which pairs the attack looks for."""
@@ -163,9 +166,9 @@ class RowAttack(EvasionAttack):
     def _search(self, batch: SearchInput) -> Instances:
         """Generate instances from checked rows; their order within one source row is kept."""
 
-    def _pairs(self, batch: SearchInput, found: Instances) -> PairBatch:
+    def _pairs(self, batch: SearchInput, found: Instances, per_source: bool) -> PairBatch:
         n_generated = len(found)
-        found = found.distinct().in_order()
+        found = found.distinct(per_source=per_source).in_order()
         known = found.assessment if found.assessment is not None else self._assess(batch, found)
         place = known.farthest
         codes = outcome_codes(found.label, known.prediction, known.is_fair)
@@ -251,6 +254,18 @@ class RowAttack(EvasionAttack):
             raise UsageError(f"step_size must be a positive number, got {self.step_size}")
         check_count("batch_size", self.batch_size, 1)
         check_count("seed", self.seed, 0)
+
+
+def check_options(options: dict[str, Any]) -> Any:
+    """The mask among the further arguments of ``generate``, or None.
+
+    Raises:
+        UsageError: Another argument.
+    """
+    for name in options:
+        if name != "mask":
+            raise UsageError(f"generate has no argument {name!r}: expected x, y, mask")
+    return options.get("mask")
 
 
 def check_count(name: str, value: Any, low: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -98,7 +99,7 @@ class SimilarRows:
         """Outputs ``(n, k)`` of rows and ``(n, m, k)`` of counterparts, and ``(n, m)`` who is another."""
         rows, allowed = self.schema.counterparts(x)
         n, m, d = rows.shape
-        others = self.source.probabilities(rows.reshape(n * m, d)).reshape(n, m, -1)
+        others = self.source.probabilities(rows.reshape(n * m, d)).reshape(n, m, self.source.n_labels)
         own = np.empty((n, others.shape[2]))
         is_member = ~allowed.all(axis=1)
         own[is_member] = others[is_member, np.argmin(allowed[is_member], axis=1)]
@@ -108,9 +109,16 @@ class SimilarRows:
 
     def assess(self, x: FloatArray) -> Assessment:
         """Predictions of rows ``(n, d)`` and of all their counterparts, in bounded memory."""
-        size = max(1, _MAX_ROWS // self.n_tuples)
-        parts = [self._assess(x[start : start + size]) for start in range(0, max(len(x), 1), size)]
+        parts = [self._assess(part) for part in self._chunks(x)]
         return parts[0] if len(parts) == 1 else Assessment.concatenate(parts)
+
+    def in_chunks(self, x: FloatArray, rule: Callable[[FloatArray], BoolArray]) -> BoolArray:
+        """A rule of rows ``(n, d)`` that looks at all counterparts, applied in bounded memory."""
+        return np.concatenate([rule(part) for part in self._chunks(x)])
+
+    def _chunks(self, x: FloatArray) -> list[FloatArray]:
+        size = max(1, _MAX_ROWS // self.n_tuples)
+        return [x[start : start + size] for start in range(0, max(len(x), 1), size)]
 
     def _assess(self, x: FloatArray) -> Assessment:
         own, others, allowed = self.outputs(x)
@@ -137,12 +145,13 @@ class SimilarRows:
         Returns:
             Positions of the sensitive tuples ``(n,)`` and gradients ``(n, d)``.
         """
-        size = max(1, _MAX_ROWS // self.n_tuples)
         places, gradients = [], []
-        for start in range(0, max(len(x), 1), size):
-            rows, allowed = self.schema.counterparts(x[start : start + size])
+        start = 0
+        for part in self._chunks(x):
+            rows, allowed = self.schema.counterparts(part)
             n, m, d = rows.shape
-            labels = np.repeat(label[start : start + size], m)
+            labels = np.repeat(label[start : start + n], m)
+            start += n
             _, gradient = self.source.gradient(rows.reshape(n * m, d), labels, kind)
             gradient = gradient.reshape(n, m, d)
             place = largest_norm(gradient, allowed)

@@ -7,6 +7,7 @@ put into bins, and the crowd of the largest bin is moved apart.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,18 +60,25 @@ class DICEAttack(DiscriminationSearch):
 
     def _direction_rule(self, batch: SearchInput) -> DirectionRule:
         def rule(rows: FloatArray, known: Assessment, active: IntArray, step: int) -> FloatArray:
-            # The row itself is one of the combinations, so these are all of I(v).
-            _, outputs, _ = batch.similar.outputs(rows)
-            bins = output_bins(outputs[:, :, -1], self.bin_width)
-            first, second = draw_pair(in_largest_bin(bins), batch.random.take(active), step)
+            crowd = batch.similar.in_chunks(rows, self._crowd(batch))
+            first, second = draw_pair(crowd, batch.random.take(active), step)
             both = np.concatenate(
                 [batch.similar.with_tuple(rows, first), batch.similar.with_tuple(rows, second)]
             )
-            last = np.full(len(both), outputs.shape[2] - 1)
+            last = np.full(len(both), batch.source.n_labels - 1)
             _, gradient = batch.source.gradient(both, last, "class")
             return agreeing_signs(gradient[: len(rows)], gradient[len(rows) :], batch.editable[active])
 
         return rule
+
+    def _crowd(self, batch: SearchInput) -> Callable[[FloatArray], BoolArray]:
+        """Of rows: which combinations share the largest bin; the row's own is one of them."""
+
+        def crowd(rows: FloatArray) -> BoolArray:
+            _, outputs, _ = batch.similar.outputs(rows)
+            return in_largest_bin(output_bins(outputs[:, :, -1], self.bin_width))
+
+        return crowd
 
     def _local_gradients(
         self, batch: SearchInput, rows: FloatArray, known: Assessment

@@ -60,7 +60,9 @@ class GradientSource(ABC):
         return self._reader.output == "logits"
 
     def probabilities(self, x: FloatArray) -> FloatArray:
-        """Class probabilities ``(n, k)`` of rows ``(n, d)``."""
+        """Class probabilities ``(n, k)`` of rows ``(n, d)``; a model is never asked for no row."""
+        if not len(x):
+            return np.zeros((0, self.n_labels))
         parts = [self._read(self._outputs(part), len(part)) for part in _batches(x, self.batch_size)]
         self.victim_rows += len(x)
         return np.concatenate(parts)
@@ -75,6 +77,8 @@ class GradientSource(ABC):
             label: ``(n,)`` the right label, or for ``"class"`` the class whose probability is differentiated.
             kind: Which scalar; see :mod:`rif_plugins.tabular.losses`.
         """
+        if not len(x):
+            return np.zeros((0, self.n_labels)), np.zeros(x.shape)
         parts = []
         start = 0
         for part in _batches(x, self._gradient_batch):
@@ -178,7 +182,7 @@ class TorchGradients(GradientSource):
 
 
 def _batches(x: FloatArray, size: int) -> list[FloatArray]:
-    return [x[start : start + size] for start in range(0, max(len(x), 1), size)]
+    return [x[start : start + size] for start in range(0, len(x), size)]
 
 
 def model_dtype(estimator: Any) -> np.dtype[Any]:

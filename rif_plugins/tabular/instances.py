@@ -86,9 +86,15 @@ class Instances:
         """The same rows with other labels ``(k,)``."""
         return replace(self, label=label)
 
-    def distinct(self) -> Instances:
-        """Without repeated rows of the same label (and the same counterpart); the first of each is kept."""
+    def distinct(self, *, per_source: bool = False) -> Instances:
+        """Without repeated rows of the same label (and the same counterpart); the first of each is kept.
+
+        Args:
+            per_source: Only drop what repeats for one and the same input row.
+        """
         extra = [self.label.astype(np.float64)[:, None]]
+        if per_source:
+            extra.append(self.source.astype(np.float64)[:, None])
         if self.similar_place is not None:
             extra.append(self.similar_place.astype(np.float64)[:, None])
         return self.take(first_of_each(row_keys(np.concatenate([self.rows, *extra], axis=1))))

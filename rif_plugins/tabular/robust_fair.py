@@ -111,7 +111,7 @@ class RobustFairAttack(RowAttack):
         width = batch.x.shape[1]
         seeds = _States(batch.x, batch.label, np.zeros(len(batch.x), dtype=np.int64), np.arange(len(batch.x)))
         parts = self._global(batch, seeds)
-        found = Instances.concatenate(parts, width).distinct()
+        found = Instances.concatenate(parts, width).distinct(per_source=batch.per_source)
         if self.n_local:
             bases = self._bases(seeds, found)
             found = Instances.concatenate([found, *self._local(batch, bases)], width)

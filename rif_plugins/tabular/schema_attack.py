@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rif_plugins.core.outcomes import Outcome
 from rif_plugins.errors import UsageError
 from rif_plugins.tables.schema import TableSchema
-from rif_plugins.tabular.base import BoolArray, FloatArray, RowAttack, SearchInput, float_dtype
+from rif_plugins.tabular.base import BoolArray, FloatArray, RowAttack, SearchInput, check_options, float_dtype
 from rif_plugins.tabular.instances import Instances
 from rif_plugins.tabular.pair_batch import PairBatch
 from rif_plugins.tabular.scaled_estimator import ScaledEstimator
@@ -117,7 +117,7 @@ class SchemaAttack(RowAttack):
         Returns:
             ``(n, d)`` in the floating type of ``x``.
         """
-        batch = self._check_input(x, y, kwargs.pop("mask", None))
+        batch = self._check_input(x, y, check_options(kwargs))
         rows = self._attacked(batch)
         dtype = float_dtype(x)
         adversarial = np.array(x, dtype=dtype)

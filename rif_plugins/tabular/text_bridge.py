@@ -85,8 +85,7 @@ class RIFairTextAttack(EvasionAttack):
         **settings: Any,
     ) -> None:
         super().__init__(estimator=estimator)
-        predict = getattr(estimator, "predict", estimator)
-        if not callable(predict):
+        if not callable(_prediction_of(estimator)):
             raise UsageError(
                 f"the estimator is {type(estimator).__name__}, expected an ART estimator over strings, an "
                 "object with predict, or a callable"
@@ -243,8 +242,21 @@ class RIFairTextAttack(EvasionAttack):
         )
 
     def _predict(self, texts: list[str]) -> Any:
-        predict: Any = getattr(self.estimator, "predict", self.estimator)
-        return predict(_objects(texts))
+        return _prediction_of(self.estimator)(_objects(texts))
+
+
+def _prediction_of(estimator: Any) -> Any:
+    """What to call with texts.
+
+    ART's black-box classifiers subtract a mean from their input even where none was asked for, which strings
+    do not survive: their function is called itself, unless defences have to be run around it.
+    """
+    is_plain = not getattr(estimator, "preprocessing_defences", None) and not getattr(
+        estimator, "postprocessing_defences", None
+    )
+    if is_plain and callable(getattr(estimator, "predict_fn", None)):
+        return estimator.predict_fn
+    return getattr(estimator, "predict", estimator)
 
 
 def _objects(texts: list[str]) -> NDArray[Any]:

@@ -6,7 +6,6 @@ each is searched until one is found; what is found is asked again before it coun
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from rif_plugins.core.outcomes import Outcome, classify
 from rif_plugins.core.pair_search import PairSearchResult, SearchSettings, run_search, search_pair
 from rif_plugins.core.pairs import SIDES, Pair, Side, Span
 from rif_plugins.core.results import Record, searched_record
-from rif_plugins.core.seeds import example_generator
+from rif_plugins.core.seeds import example_generator, example_id
 from rif_plugins.core.sides import SpanSide, TextState, TokenAlignment, align_tokens
 from rif_plugins.core.victim import Budget, VictimCallError, VictimEngine
 from rif_plugins.entailment import EntailmentFilter
@@ -69,11 +68,6 @@ class TextParts:
         return "none" if self.filter is None else f"{self.filter.scorer.name} {self.filter.scorer.version}"
 
 
-def example_name(text: str, label: int) -> str:
-    """The name under which a text and its label stand in records, here and in the TextAttack recipes."""
-    return hashlib.sha256(f"{label}\x1f{text}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
 def search_example(parts: TextParts, text: str, label: int, similar: str | None = None) -> Record:
     """Search one example and return its record: the found pair, else the most promising one.
 
@@ -98,7 +92,7 @@ class _Example:
         self.label = label
         self.similar = similar
         # The recipes name a ready pair by the text that the host makes of both columns.
-        self.name = example_name(text if similar is None else f"{text}\n{similar}", label)
+        self.name = example_id(text if similar is None else f"{text}\n{similar}", label)
         self.budget = Budget(parts.query_budget)
         self.n_proposer_calls = 0
         self.start = time.perf_counter()

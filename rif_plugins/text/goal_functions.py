@@ -6,7 +6,6 @@ nothing) and never passes the query budget, which the host's base class would co
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -22,6 +21,7 @@ from rif_plugins.core.pairs import Pair
 from rif_plugins.core.predictions import OutputKind
 from rif_plugins.core.result_files import RecordWriter
 from rif_plugins.core.results import Record
+from rif_plugins.core.seeds import example_id
 from rif_plugins.core.victim import Budget, VictimCallError, VictimEngine
 from rif_plugins.errors import DataError, UsageError, VictimRowError
 from rif_plugins.settings import Settings
@@ -145,7 +145,7 @@ class PairGoalFunction(ClassificationGoalFunction):
         self.engine.clear()
         self.ground_truth_output = self._checked_label(ground_truth_output)
         self.label_names = attacked_text.attack_attrs.get("label_names")
-        self.example = _example_id(attacked_text.text, self.ground_truth_output)
+        self.example = example_id(attacked_text.text, self.ground_truth_output)
         self.initial_attacked_text = attacked_text
         self.pairs = []
         if not attacked_text.text.strip():
@@ -358,8 +358,3 @@ class UnrobustBiased(PairGoalFunction):
     """The original flips and the similar text does not follow it: wrong and different."""
 
     target = Outcome.UNROBUST_BIASED
-
-
-def _example_id(text: str, label: int) -> str:
-    digest = hashlib.sha256(f"{label}\x1f{text}".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:12]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from art.attacks import EvasionAttack
-from art.estimators.classification import SklearnClassifier
+from art.estimators.classification import BlackBoxClassifier, SklearnClassifier
 from fakes.row_world import mixed_classifier, mixed_rows, mixed_schema
 from sklearn.tree import DecisionTreeClassifier
 
@@ -24,6 +24,7 @@ from rif_plugins.tabular.robust_fair import RobustFairAttack
 from rif_plugins.tabular.schema_attack import SchemaAttack
 
 SHORT = {"n_global": 3, "n_local": 3}
+BRANCHING: dict[str, Any] = {"branching": True, "n_global": 2, "n_local": 1}
 FEW = {"max_iter": 3, "nb_random_init": 1}
 
 
@@ -43,7 +44,10 @@ def host(name: str, options: dict[str, Any]) -> Callable[..., RowAttack]:
 
 TARGETS = [
     Target("robust-fair", lambda e, s, **o: RobustFairAttack(e, s, **SHORT, **o)),
-    Target("robust-fair-branching", lambda e, s, **o: RobustFairAttack(e, s, branching=True, **SHORT, **o)),
+    Target(
+        "robust-fair-branching",
+        lambda e, s, **o: RobustFairAttack(e, s, branching=True, n_global=2, n_local=1, **o),
+    ),
     Target("adf", lambda e, s, **o: ADFAttack(e, s, **SHORT, **o)),
     Target("eidig", lambda e, s, **o: EIDIGAttack(e, s, **SHORT, **o)),
     Target("dice", lambda e, s, **o: DICEAttack(e, s, **SHORT, **o)),
@@ -127,6 +131,16 @@ def test_order_and_batch_size_do_not_matter(target: Target) -> None:
 
 
 @every_attack
+def test_rows_that_lead_to_the_same_place_each_get_an_answer(target: Target) -> None:
+    if not target.is_order_free:
+        pytest.skip("the host draws its random starts for the batch, not for the row")
+    made = target.build(mixed_classifier(), SCHEMA)
+    once = made.generate(X, Y)
+    assert (once != X).any()
+    assert (made.generate(X.repeat(2, axis=0), Y.repeat(2)) == once.repeat(2, axis=0)).all()
+
+
+@every_attack
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -154,6 +168,19 @@ def test_trees_are_attacked_as_black_boxes(target: Target) -> None:
     assert made.is_black_box
     rows = made.generate(X[:6], y[:6])
     assert not SCHEMA.violations(rows, X[:6]).any()
+
+
+@every_attack
+def test_a_search_that_finds_nothing_gives_an_empty_batch(target: Target) -> None:
+    def predict(x: np.ndarray) -> np.ndarray:
+        assert len(x)
+        return np.tile([[0.9, 0.1]], (len(x), 1))
+
+    made = target.build(BlackBoxClassifier(predict, (11,), 2), SCHEMA)
+    pairs = made.generate_pairs(X, np.zeros(24, dtype=int))
+    assert not pairs.is_violation.any()
+    assert pairs.perturbed_original.shape == (len(pairs), 11)
+    assert not SCHEMA.violations(made.generate(X, np.zeros(24, dtype=int)), X).any()
 
 
 @every_attack

@@ -16,7 +16,6 @@ from rif_plugins.errors import DataError, UsageError
 from rif_plugins.proposers import Candidate, TokenContext
 from rif_plugins.similar import Lexicon
 from rif_plugins.tabular.text_bridge import RIFairTextAttack
-from rif_plugins.tabular.text_search import example_name
 
 WEIGHTS = {
     "good": 2.0,
@@ -300,8 +299,7 @@ def test_both_doors_give_the_same_findings(target: str, options, budget, monkeyp
             self.model = self
 
         def __call__(self, text_input_list):
-            # ART's estimators answer in single precision.
-            return predict(np.array(text_input_list, dtype=object)).astype(np.float32)
+            return predict(np.array(text_input_list, dtype=object))
 
     goals = {"robust_biased": RobustBiased, "unrobust_fair": UnrobustFair, "unrobust_biased": UnrobustBiased}
     seed = options.get("seed", 0)
@@ -356,11 +354,6 @@ def test_both_doors_agree_on_ready_pairs_and_on_the_embedded_victim() -> None:
         record.perturbed_original,
         record.perturbed_similar,
     )
-
-
-def test_examples_are_named_by_text_and_label() -> None:
-    assert example_name("a", 0) != example_name("a", 1)
-    assert len(example_name("a", 0)) == 12
 
 
 def test_a_lexicon_of_the_user() -> None:

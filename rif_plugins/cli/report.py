@@ -1,0 +1,200 @@
+"""`rif report`: every file of a run again from its records, and what all commands print and write alike."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rif_plugins.cli.arguments import CommandParser
+from rif_plugins.core.result_files import read_records
+from rif_plugins.core.run_result import (
+    RESULTS_FILE,
+    RUN_FILE,
+    RUN_SCHEMA,
+    SUMMARY_FILE,
+    RunResult,
+    read_json,
+    write_json,
+)
+from rif_plugins.errors import DataError, UsageError
+
+CHARTS_FOLDER = "charts"
+PARQUET_FILE = "records.parquet"
+UNKNOWN = "unknown"
+_ORIGIN = "results file"
+_NOT_TOLD = ("model", "data", "settings", "versions", "times", "names of the labels")
+_DESCRIPTION = """\
+Write summary.json, findings.csv and report.html of a run again from its results.jsonl and run.json, and print
+the summary. The summary is computed anew from the records. A results file without a run.json, such as one of
+`rif attack`, works too: give the file, and a folder with --out."""
+_EPILOG = """\
+examples:
+  rif report out
+  rif report out --charts --parquet
+  rif report attack.jsonl --out out/attack
+
+Exit codes: 0 done, 2 a mistake in the command or a file that is no result."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the files of a run again and return the exit code.
+
+    Raises:
+        UsageError: A file cannot be read or written.
+    """
+    parser = CommandParser(prog="rif report", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("run", type=Path, metavar="DIR|FILE", help="folder of a run, or a results file")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (the folder of the run)")
+    parser.add_argument("--charts", action="store_true", help="charts as PNG and SVG too, by matplotlib")
+    parser.add_argument("--parquet", action="store_true", help=f"{PARQUET_FILE} too, every record a row")
+    add_printing(parser)
+    given = parser.parse_args(list(arguments))
+    path = _run_of(given.run)
+    run, out, notes = _read(path, given.out)
+    run = RunResult(run.configuration, run.records, _summary(run))
+    if out.resolve() != path.resolve():
+        _claim(out, run)
+    for note in notes:
+        tell(given, note)
+    write_json(out / SUMMARY_FILE, run.summary)
+    write_report(run, out, charts=given.charts, parquet=given.parquet)
+    print_result(given, run.summary, lambda: _text(run, out))
+    return 0
+
+
+def add_printing(parser: CommandParser) -> None:
+    """Declare what all commands that print a result take."""
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="what is printed (text)")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def print_result(given: argparse.Namespace, data: Mapping[str, Any], text: Any) -> None:
+    """Print a result as the command line asks: JSON alone, text, or nothing.
+
+    Args:
+        given: Has ``format`` and ``quiet``.
+        data: The result as plain JSON values.
+        text: Makes the text, called only where it is printed.
+    """
+    if given.quiet:
+        return
+    if given.format == "json":
+        show(json.dumps(data, indent=2, ensure_ascii=True, allow_nan=False))
+    else:
+        show(text())
+
+
+def tell(given: argparse.Namespace, line: str) -> None:
+    """A note beside the result, on stderr, unless nothing but errors is to be printed."""
+    if not given.quiet:
+        print(line, file=sys.stderr)
+
+
+def show(text: str) -> None:
+    """Print on stdout; characters that the terminal cannot show become question marks."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding))
+
+
+def write_report(run: RunResult, out: Path, *, charts: bool = False, parquet: bool = False) -> None:
+    """Write everything that shows a run: findings.csv, report.html, and what is asked for.
+
+    Raises:
+        UsageError: A file cannot be written.
+        MissingDependencyError: A package that the charts or the Parquet file need is not installed.
+    """
+    from rif_plugins.reports.csv_file import write_csv
+    from rif_plugins.reports.html import write_html
+
+    write_csv(run, out / "findings.csv")
+    write_html(run, out / "report.html")
+    if charts:
+        from rif_plugins.reports.charts import write_charts
+
+        write_charts(run, out / CHARTS_FOLDER)
+    if parquet:
+        from rif_plugins.reports.frames import write_parquet
+
+        write_parquet(run, out / PARQUET_FILE)
+
+
+def _run_of(path: Path) -> Path:
+    """The folder, where the results file of a whole run is named."""
+    is_part = path.name == RESULTS_FILE and path.is_file() and (path.parent / RUN_FILE).is_file()
+    return path.parent if is_part else path
+
+
+def load_run(path: Path) -> RunResult:
+    """A run from its folder, or from a results file alone; the summary is that of the folder, or empty.
+
+    Raises:
+        DataError: Neither of both, or a file is broken.
+    """
+    if path.is_dir():
+        if not (path / RUN_FILE).is_file() and (path / RESULTS_FILE).is_file():
+            return _bare_run(path / RESULTS_FILE)
+        return RunResult.load(path)
+    if not path.is_file():
+        raise DataError(f"{path} does not exist: expected the folder of a run, or a results file")
+    return _bare_run(path)
+
+
+def _bare_run(results: Path) -> RunResult:
+    """A run of which the records alone are known."""
+    records = tuple(read_records(results))
+    if not records:
+        raise DataError(f"{results} holds no record: expected a results file with one line or more")
+    configuration = {
+        "schema": RUN_SCHEMA,
+        "origin": _ORIGIN,
+        "version": UNKNOWN,
+        "model": UNKNOWN,
+        "data": f"{UNKNOWN}, records from {results.name}",
+        "labels": UNKNOWN,
+        "label_names": [],
+        "settings": {},
+        "n_examples": len({record.example for record in records}),
+    }
+    return RunResult(configuration, records)
+
+
+def _read(path: Path, out: Path | None) -> tuple[RunResult, Path, list[str]]:
+    """The run, where its files go, and what is to be said about it."""
+    run = load_run(path)
+    notes = []
+    if run.configuration.get("origin") == _ORIGIN:
+        notes.append(f"{path} has no run.json: {', '.join(_NOT_TOLD)} are not known")
+        if not path.is_dir() and out is None:
+            raise UsageError("a results file needs a folder for its report: give one with --out DIR")
+    elif "finished" in run.configuration and run.configuration["finished"] is None:
+        done = len({record.example for record in run.records})
+        total = run.configuration.get("n_examples", "?")
+        notes.append(f"the run is not finished, it has {done} of {total} examples: go on with --resume")
+    return run, path if out is None else out, notes
+
+
+def _summary(run: RunResult) -> dict[str, Any]:
+    from rif_plugins.metrics.summary import summarise_run
+
+    settings = run.configuration.get("settings") or {}
+    return summarise_run(run.records, run.configuration, seed=int(settings.get("seed") or 0))
+
+
+def _claim(out: Path, run: RunResult) -> None:
+    """Make another folder a run of its own, unless it holds the records of something else."""
+    results = out / RESULTS_FILE
+    if results.exists() and results.stat().st_size:
+        before = read_json(out / RUN_FILE) if (out / RUN_FILE).is_file() else {}
+        if before != dict(run.configuration):
+            raise UsageError(f"{results} holds another run: give another folder with --out")
+    run.save(out)
+
+
+def _text(run: RunResult, out: Path) -> str:
+    from rif_plugins.reports.text import render_text
+
+    return f"{render_text(run)}\nreport:  {out / 'report.html'}\nsummary: {out / SUMMARY_FILE}"
