@@ -77,8 +77,10 @@ def build_parts(options: AuditOptions, victim: Victim | None = None) -> Parts:
         labels=options.label_names,
     )
     store = open_store(cache=settings.cache, folder=settings.cache_dir, size=settings.cache_size)
-    fingerprint = victim_fingerprint(victim.identity or victim.predict, victim.predict)
-    output = victim.output if settings.victim_output == "auto" else settings.victim_output
+    who = victim.predict if victim.identity is None else victim.identity
+    fingerprint = victim_fingerprint(who, victim.predict)
+    # A setting never overrides what is known, such as the logits of a Hugging Face model.
+    output = settings.victim_output if victim.output == "auto" else victim.output
     engine = VictimEngine(
         victim.predict,
         output=output,
