@@ -70,38 +70,88 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return args
 
 
-def block(args: argparse.Namespace, data: DataSet, victim: victims.Victim, scorer: Any) -> dict[str, Any]:
-    """All contenders on one data set, one victim, with or without the filter."""
-    stage = running.Stage(victim, scorer)
-    cases = data.cases[: args.pairs]
-    stage.warm_up(cases)
-    _say(f"{data.name}, {victim.name}, {'filter' if scorer else 'no filter'}: {len(cases)} pairs")
-    results, verdicts = {}, {}
-    contenders: dict[str, Any] = {}
-    for name in args.contenders:
-        chosen = cases[: args.host_pairs] if name == running.HOST and victim.is_padded_by_host else cases
-        result, _ = running.run(stage, name, chosen, remember=True)
-        results[name] = result
-        verdicts[name] = figures.audit(result, victim.predict, stage.auditor())
-        counts = figures.counted(result, verdicts[name])
-        contenders[name] = {"counts": counts, "pairs": figures.pairs_found(result, verdicts[name])}
-        found = ", ".join(f"{counts['targets'][t]['success']['value']:.3f}" for t in TARGET_NAMES)
-        _say(
-            f"  {name}: {found}; {counts['victim_rows_per_pair']} victim and "
-            f"{counts['nli_rows_per_pair']} NLI rows a pair, {result.seconds:.1f} s with known answers"
-        )
-    comparisons = _compared(results, verdicts)
-    comparisons["speed_ups"] = _timed(args, stage, cases, contenders, results) if args.repeats else {}
-    return {
-        "data": data.name,
-        "data_description": data.description,
-        "labels": list(data.label_names),
-        "victim": victim.name,
-        "victim_description": victim.description,
-        "filter": scorer is not None,
-        "contenders": contenders,
-        "comparisons": comparisons,
-    }
+class Block:
+    """All contenders on one data set, one victim, with or without the filter.
+
+    Args:
+        args: The command line.
+        data: The pairs.
+        stage: Victim and filter.
+
+    Attributes:
+        report: What goes into the JSON file; complete after ``count`` and ``time``.
+    """
+
+    def __init__(self, args: argparse.Namespace, data: DataSet, stage: running.Stage) -> None:
+        self.args = args
+        self.stage = stage
+        self.cases = data.cases[: args.pairs]
+        self.results: dict[str, ContenderResult] = {}
+        self.report: dict[str, Any] = {
+            "data": data.name,
+            "data_description": data.description,
+            "labels": list(data.label_names),
+            "victim": stage.victim.name,
+            "victim_description": stage.victim.description,
+            "filter": stage.scorer is not None,
+            "contenders": {},
+            "comparisons": {"lost": {}, "ratios": {}, "speed_ups": {}},
+        }
+
+    def count(self) -> None:
+        """Success and rows: one run on all pairs."""
+        filtered = "filter" if self.stage.scorer else "no filter"
+        _say(f"{self.report['data']}, {self.stage.victim.name}, {filtered}: {len(self.cases)} pairs")
+        self.stage.warm_up(self.cases)
+        verdicts = {}
+        for name in self.args.contenders:
+            is_slow = name == running.HOST and self.stage.victim.is_padded_by_host
+            chosen = self.cases[: self.args.host_pairs] if is_slow else self.cases
+            result, _ = running.run(self.stage, name, chosen, remember=True)
+            self.results[name] = result
+            verdicts[name] = figures.audit(result, self.stage.victim.predict, self.stage.auditor())
+            counts = figures.counted(result, verdicts[name])
+            pairs = figures.pairs_found(result, verdicts[name])
+            self.report["contenders"][name] = {"counts": counts, "pairs": pairs}
+            found = ", ".join(f"{counts['targets'][t]['success']['value']:.3f}" for t in TARGET_NAMES)
+            _say(
+                f"  {name}: {found}; {counts['victim_rows_per_pair']} victim and "
+                f"{counts['nli_rows_per_pair']} NLI rows a pair, {result.seconds:.1f} s with known answers"
+            )
+        self.report["comparisons"].update(_compared(self.results, verdicts))
+
+    def time(self) -> None:
+        """Seconds: paired runs on the first pairs; the host's padded wrapper on fewer, beside ours."""
+        is_slow = self.stage.victim.is_padded_by_host
+        names = [name for name in self.args.contenders if not (is_slow and name == running.HOST)]
+        self._time_together(names, self.cases[: self.args.timed_pairs])
+        if is_slow and running.HOST in self.args.contenders:
+            fast = [name for name in names if name in OURS[:2]]
+            n_pairs = min(self.args.host_pairs, self.args.timed_pairs)
+            self._time_together([running.HOST, *fast], self.cases[:n_pairs])
+
+    def _time_together(self, names: Sequence[str], cases: Sequence[Case]) -> None:
+        runs, benches = running.repeat(self.stage, names, cases, self.args.repeats)
+        chosen = {case.name for case in cases}
+        for name in names:
+            contender = self.report["contenders"][name]
+            if "timing" in contender:
+                continue
+            timing = figures.timed(runs[name], _induced(self.results[name], chosen))
+            if name in OURS:
+                timing["floor"] = running.floor(self.stage, benches[name])
+                raw = timing["floor"]["seconds"]
+                timing["over_floor"] = round(timing["seconds"] / raw, 3) if raw else None
+            contender["timing"] = timing
+            _say(f"  {name}: {timing['seconds_per_pair']} s a pair, outside {timing['share']['outside']:.1%}")
+        for slow in ("authors", "authors-text", "textattack", "shared"):
+            for fast in OURS[:2]:
+                if slow in runs and fast in runs and slow != fast:
+                    self.report["comparisons"]["speed_ups"][f"{fast} against {slow}"] = {
+                        "times": figures.speed_up(runs[slow], runs[fast]),
+                        "pairs": len(cases),
+                        "repeats": self.args.repeats,
+                    }
 
 
 def _compared(
@@ -121,51 +171,17 @@ def _compared(
     return {"lost": lost, "ratios": ratios}
 
 
-def _timed(
-    args: argparse.Namespace,
-    stage: running.Stage,
-    cases: Sequence[Case],
-    contenders: dict[str, Any],
-    results: dict[str, ContenderResult],
-) -> dict[str, Any]:
-    """Add times to ``contenders``; returns how many times faster ours are."""
-    is_slow = stage.victim.is_padded_by_host
-    names = [name for name in args.contenders if not (is_slow and name == running.HOST)]
-    groups = [(names, cases[: args.timed_pairs])]
-    if is_slow and running.HOST in args.contenders:
-        fast = [name for name in names if name in OURS]
-        groups.append(([running.HOST, *fast], cases[: min(args.host_pairs, args.timed_pairs)]))
-    speed_ups = {}
-    for chosen, part in groups:
-        runs, benches = running.repeat(stage, chosen, part, args.repeats)
-        names_of_part = {case.name for case in part}
-        for name in chosen:
-            if "timing" in contenders[name]:
-                continue
-            timing = figures.timed(runs[name], _induced(results[name], names_of_part))
-            if name in OURS:
-                timing["floor"] = running.floor(stage, benches[name])
-                raw = timing["floor"]["seconds"]
-                timing["over_floor"] = round(timing["seconds"] / raw, 3) if raw else None
-            contenders[name]["timing"] = timing
-            _say(f"  {name}: {timing['seconds_per_pair']} s a pair, outside {timing['share']['outside']:.1%}")
-        for slow in ("authors", "authors-text", "textattack", "shared"):
-            for fast_name in OURS[:2]:
-                if slow in runs and fast_name in runs and slow != fast_name:
-                    speed_ups[f"{fast_name} against {slow}"] = {
-                        "times": figures.speed_up(runs[slow], runs[fast_name]),
-                        "pairs": len(part),
-                        "repeats": args.repeats,
-                    }
-    return speed_ups
-
-
 def _induced(result: ContenderResult, names: set[str]) -> int:
     return sum(p.is_induced(t) for p in result.pairs if p.case.name in names for t in TARGET_NAMES)
 
 
 def _say(message: str) -> None:
     print(message, flush=True)
+
+
+def _write(report: dict[str, Any], out: Path) -> None:
+    out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    out.with_suffix(".md").write_text(page(report), encoding="utf-8")
 
 
 def _scorer(args: argparse.Namespace) -> Any:
@@ -197,13 +213,19 @@ def main() -> int:
         "blocks": [],
     }
     args.out.parent.mkdir(parents=True, exist_ok=True)
+    known: dict[tuple[str, str], Any] = {}
     for data in (sst2(args.data_dir) if name == "sst2" else bold(args.bold) for name in args.data):
         for name in args.victims:
             victim = victims.load(name, data.name, args)
             for filtered in args.filters:
-                report["blocks"].append(block(args, data, victim, _scorer(args) if filtered else None))
-                args.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-                args.out.with_suffix(".md").write_text(page(report), encoding="utf-8")
+                stage = running.Stage(victim, _scorer(args) if filtered else None, known=known)
+                block = Block(args, data, stage)
+                report["blocks"].append(block.report)
+                block.count()
+                _write(report, args.out)
+                if args.repeats:
+                    block.time()
+                    _write(report, args.out)
     _say(f"{args.out} and {args.out.with_suffix('.md')}")
     return 0
 

@@ -35,6 +35,8 @@ SYNTHETIC = {  # column -> number of codes, as in Adult
     "native_country": 41,
 }  # fmt: skip
 LAYERS = (32, 64, 128, 64, 32)
+# How a loop asks the model: through ART as its users do, or torch itself; similar rows one by one or at once.
+LOOPS = ("art", "art, one call", "torch", "torch, one call")
 
 
 def load(folder: Path | None) -> tuple[str, np.ndarray, np.ndarray, TableSchema]:
@@ -120,18 +122,23 @@ def batched(name: str, estimator: Any, schema: TableSchema, seeds: np.ndarray, a
             "cost": dict(pairs.cost)}  # fmt: skip
 
 
-def looped(
-    name: str, estimator: Any, schema: TableSchema, seeds: np.ndarray, args: Any, one_call: bool
-) -> Any:
-    """Run the loop."""
+def looped(name: str, estimator: Any, schema: TableSchema, seeds: np.ndarray, args: Any, loop: str) -> Any:
+    """Run one of the loops of ``LOOPS``."""
     from tabular_baselines.loops import adf, eidig
-    from tabular_baselines.one_row import OneRowModel
+    from tabular_baselines.one_row import DirectModel, OneRowModel
 
-    model = OneRowModel(estimator, schema, one_call=one_call)
+    asked = DirectModel(estimator.model) if loop.startswith("torch") else estimator
+    model = OneRowModel(asked, schema, one_call=loop.endswith("one call"))
     run = {"adf": adf, "eidig": eidig}[name]
     result = run(model, seeds, n_global=args.n_global, n_local=args.n_local)
-    return {"found": result.found, "n_found": len(result.found), "seconds": result.seconds,
-            "rate": len(result.found) / result.seconds, "n_calls": model.n_calls}  # fmt: skip
+    return {
+        "found": result.found,
+        "n_found": len(result.found),
+        "n_tested": result.n_tested,
+        "seconds": result.seconds,
+        "rate": len(result.found) / result.seconds,
+        "n_calls": model.n_calls,
+    }
 
 
 def pgd_rate(estimator: Any, x: np.ndarray, y: np.ndarray) -> float:
@@ -170,15 +177,15 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         some = seeds[: args.loop_seeds]
         ours = whole if len(some) == len(seeds) else batched(name, estimator, schema, some, args)
         entry: dict[str, Any] = {"batched": whole, "batched_on_loop_seeds": ours, "loop_seeds": len(some)}
-        loops = {"loop": False, "loop_one_call": True} if args.one_call else {"loop": False}
-        for key, one_call in loops.items():
-            loop = looped(name, estimator, schema, some, args, one_call)
-            shared = len(loop["found"] & ours["found"])
-            entry[key] = {
-                **loop, "shared_rows": shared,
+        for kind in args.loops:
+            loop = looped(name, estimator, schema, some, args, kind)
+            entry[f"loop: {kind}"] = {
+                **loop,
+                "shared_rows": len(loop["found"] & ours["found"]),
                 "count_difference": len(ours["found"]) / max(len(loop["found"]), 1) - 1,
-                "ratio": whole["rate"] / loop["rate"], "ratio_on_loop_seeds": ours["rate"] / loop["rate"],
-            }  # fmt: skip
+                "ratio": whole["rate"] / loop["rate"],
+                "ratio_on_loop_seeds": ours["rate"] / loop["rate"],
+            }
         report["techniques"][name] = {
             key: {k: v for k, v in value.items() if k != "found"} if isinstance(value, dict) else value
             for key, value in entry.items()
@@ -194,9 +201,7 @@ def main() -> None:
     parser.add_argument("--n-global", type=int, default=10)
     parser.add_argument("--n-local", type=int, default=1000)
     parser.add_argument("--loop-seeds", type=int, default=1000)
-    parser.add_argument(
-        "--one-call", action="store_true", help="also a loop with one call for all similar rows"
-    )
+    parser.add_argument("--loops", nargs="+", choices=LOOPS, default=["art"])
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=4096)
     parser.add_argument("--out", type=Path, default=None)

@@ -46,7 +46,14 @@ EAGER = {
     **{layer: {"numpy"} for layer in (*PARTS, "core", "cache", "victims", "runner")},
 }
 # Layers that never import more than the standard library and numpy, not even late.
-PURE = {"core": {"numpy"}, "errors": set(), "optional": set(), "registry": set(), "autoload": set(), "version": set()}
+PURE = {
+    "core": {"numpy"},
+    "errors": set(),
+    "optional": set(),
+    "registry": set(),
+    "autoload": set(),
+    "version": set(),
+}
 
 
 @dataclass(frozen=True)

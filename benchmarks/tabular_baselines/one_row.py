@@ -91,6 +91,24 @@ class OneRowModel:
         return moved
 
 
+class DirectModel:
+    """A torch model behind the two methods that the loops ask for, without ART's data loader and checks."""
+
+    def __init__(self, model: Any) -> None:
+        import torch
+
+        self.model, self.torch = model.eval(), torch
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        with self.torch.no_grad():
+            return self.model(self.torch.from_numpy(rows)).numpy()
+
+    def class_gradient(self, rows: np.ndarray, label: int) -> np.ndarray:
+        x = self.torch.from_numpy(rows).requires_grad_(True)
+        (gradient,) = self.torch.autograd.grad(self.model(x)[:, label].sum(), x)
+        return gradient.numpy()[:, None, :]
+
+
 def choose(weights: np.ndarray, uniform: float) -> int:
     """A position with probability in proportion to its weight."""
     ends = np.cumsum(weights)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import argparse
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rif_plugins.cli.arguments import CommandParser
 from rif_plugins.cli.audit_options import add_options, options_from
+from rif_plugins.cli.report import print_result, write_report
 from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import RunResult
+from rif_plugins.errors import UsageError
+
+if TYPE_CHECKING:
+    from rif_plugins.runner.audit import Audit
+    from rif_plugins.runner.gates import Gate
+    from rif_plugins.runner.options import AuditOptions
 
 EXIT_DONE, EXIT_UNMET, EXIT_SOME_ERRORS = 0, 1, 3
 _DESCRIPTION = """\
@@ -39,34 +47,57 @@ def main(arguments: Sequence[str]) -> int:
     add_options(parser)
     given = parser.parse_args(list(arguments))
     options = options_from(given)
-    from rif_plugins.runner.audit import Audit
+    _check_file(given.junit)
+    from rif_plugins.runner.audit import refuse_earlier_run
     from rif_plugins.runner.gates import Gate
 
     gate = Gate.of(given.fail_under, given.baseline)
-    is_quiet = given.quiet or given.format == "json"
-    if not is_quiet:
-        print(f"loading {options.model} and {options.data} ...", file=sys.stderr, flush=True)
-    audit = Audit.prepare(options)
-    for check in audit.checks:
-        if check["status"] != "pass" and not is_quiet:
-            print(f"victim check {check['name']}: {check['status']}: {check['message']}", file=sys.stderr)
-    if given.dry_run:
-        from rif_plugins.runner.estimating import estimate
+    if not (given.resume or given.dry_run):
+        refuse_earlier_run(given.out)
+    # What a user's model prints must not stand between the lines of JSON.
+    is_plain = given.format == "text" and not given.quiet
+    with nullcontext() if is_plain else redirect_stdout(sys.stderr):
+        audit = _prepared(options, is_told=is_plain)
+        if given.dry_run:
+            from rif_plugins.runner.estimating import estimate
 
-        print(estimate(audit).text())
+            cost = estimate(audit)
+        else:
+            progress = _progress if is_plain else None
+            run = audit.run(given.out, workers=given.workers, resume=given.resume, progress=progress)
+    if given.dry_run:
+        print_result(given, cost.to_dict(), cost.text)
         return EXIT_DONE
-    run = audit.run(
-        given.out,
-        workers=given.workers,
-        resume=given.resume,
-        progress=None if is_quiet else _progress,
-    )
     unmet = gate.unmet(run)
-    _write(run, given.out, given.junit, gate.accepted, unmet)
-    _print(run, given, unmet)
+    write_report(run, given.out)
+    if given.junit is not None:
+        from rif_plugins.reports.junit import write_junit
+
+        write_junit(run, given.junit, accepted=gate.accepted, unmet=unmet)
+    print_result(given, run.summary, lambda: _text(run, given, gate))
+    for line in unmet:
+        print(f"rif audit: {line}", file=sys.stderr)
     if unmet:
         return EXIT_UNMET
     return EXIT_SOME_ERRORS if any(record.status == "error" for record in run.records) else EXIT_DONE
+
+
+def _prepared(options: AuditOptions, *, is_told: bool) -> Audit:
+    from rif_plugins.runner.audit import Audit
+
+    if is_told:
+        print(f"loading {options.model} and {options.data} ...", file=sys.stderr, flush=True)
+    audit = Audit.prepare(options)
+    for check in audit.checks:
+        if check["status"] != "pass" and is_told:
+            print(f"victim check {check['name']}: {check['status']}: {check['message']}", file=sys.stderr)
+    return audit
+
+
+def _check_file(path: Path | None) -> None:
+    """Find a file that cannot be written before the hours of a run."""
+    if path is not None and (path.is_dir() or (path.parent.exists() and not path.parent.is_dir())):
+        raise UsageError(f"--junit {path}: expected the path of a file to write, such as out/rif.xml")
 
 
 def _progress(batches: Iterable[list[Record]], total: int) -> Iterable[list[Record]]:
@@ -80,27 +111,13 @@ def _progress(batches: Iterable[list[Record]], total: int) -> Iterable[list[Reco
         yield found
 
 
-def _write(
-    run: RunResult, out: Path, junit: Path | None, accepted: frozenset[str], unmet: Sequence[str]
-) -> None:
-    from rif_plugins.reports.csv_file import write_csv
-    from rif_plugins.reports.html import write_html
+def _text(run: RunResult, given: argparse.Namespace, gate: Gate) -> str:
+    from rif_plugins.reports.text import render_text
 
-    write_csv(run, out / "findings.csv")
-    write_html(run, out / "report.html")
-    if junit is not None:
-        from rif_plugins.reports.junit import write_junit
-
-        write_junit(run, junit, accepted=accepted, unmet=unmet)
-
-
-def _print(run: RunResult, given: Any, unmet: Sequence[str]) -> None:
-    if given.format == "json":
-        print(json.dumps(run.summary, indent=2, ensure_ascii=True, allow_nan=False))
-    elif not given.quiet:
-        from rif_plugins.reports.text import render_text
-
-        print(render_text(run))
-        print(f"\nreport:  {given.out / 'report.html'}\nrecords: {given.out / 'results.jsonl'}")
-    for line in unmet:
-        print(f"rif audit: {line}", file=sys.stderr)
+    lines = [render_text(run)]
+    if given.baseline is not None:
+        found = {record.id for record in run.findings}
+        n_new = len(found - gate.accepted)
+        lines.append(f"findings that {given.baseline.name} does not accept: {n_new} of {len(found)}")
+    lines.append(f"report:  {given.out / 'report.html'}\nrecords: {given.out / 'results.jsonl'}")
+    return "\n".join(lines)

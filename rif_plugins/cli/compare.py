@@ -37,9 +37,9 @@ def main(arguments: Sequence[str]) -> int:
         UsageError: Fewer than two runs, names that do not fit, or no pair that all runs share.
     """
     parser = CommandParser(prog="rif compare", description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="DIR", help="folders of runs, or results files")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="DIR", help="folders of runs")
     parser.add_argument("--names", metavar="A,B", help="what to call the models (the names of the folders)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the files; without it none is written")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the files (none is written)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap (0)")
     add_printing(parser)
     given = parser.parse_args(list(arguments))
@@ -47,10 +47,17 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(f"--seed: expected a whole number from 0, got {given.seed}")
     names = _names(given.runs, given.names)
     from rif_plugins.metrics.compare import compare_runs
+    from rif_plugins.runner.comparing import comparable
 
-    runs = [load_run(path) for path in given.runs]
+    runs = comparable([load_run(path) for path in given.runs])
     comparison = compare_runs(runs, names, seed=given.seed)
     data = comparison.to_dict()
+    n_pairs = comparison.n_pairs.values()
+    if comparison.n_shared < max(n_pairs):
+        tell(
+            given,
+            f"{comparison.n_shared} pairs of at most {max(n_pairs)} are shared: only these are compared",
+        )
     for note in _notes(names, runs):
         tell(given, note)
     if given.out is not None:
@@ -91,10 +98,10 @@ def _notes(names: Sequence[str], runs: Sequence[RunResult]) -> list[str]:
     """What makes the comparison less than exact: other data, other search settings, unfinished runs."""
     notes = []
     configurations = [run.configuration for run in runs]
-    for key, what in (("data_sha256", "examples"), ("labels", "source of labels"), ("scorer", "entailment model")):
-        if len({str(c.get(key)) for c in configurations}) > 1:
-            notes.append(f"the runs have another {what} each: only shared pairs are compared" if key == "data_sha256"
-                         else f"the runs have not the same {what}: {_listed(names, [c.get(key) for c in configurations])}")
+    for key, what in (("labels", "source of labels"), ("scorer", "entailment model")):
+        values = [c.get(key) for c in configurations]
+        if len(set(map(str, values))) > 1:
+            notes.append(f"the runs differ in their {what}: {_listed(names, values)}")
     for key in _ALIKE:
         values = [(c.get("settings") or {}).get(key) for c in configurations]
         if len(set(map(str, values))) > 1:

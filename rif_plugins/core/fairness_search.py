@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from rif_plugins.core.combination import MIN_GAIN
 from rif_plugins.core.pair_search import PairSearchResult, StopReason
 from rif_plugins.core.reach import Path, Waypoint, result_of
-from rif_plugins.core.reach_candidates import Candidate, log_probabilities
+from rif_plugins.core.reach_candidates import Candidate, admits, log_probabilities
 from rif_plugins.core.reach_search import MemberSearch, is_in_reach
-from rif_plugins.core.requests import Batch, Coroutine, Judge, Score
+from rif_plugins.core.requests import Coroutine, Score, gather
 
 FloatArray = NDArray[np.float64]
 S = TypeVar("S")
@@ -139,10 +139,9 @@ class _Difference:
             if state is None:
                 return None
             states.append(state)
-        verdicts = yield Batch(
-            tuple(Judge(search.side, [state]) for search, state in zip(self.sides, states, strict=True))
-        )
-        if not all(verdict[0] for verdict in verdicts):
+        asked = zip(self.sides, twin, states, strict=True)
+        verdicts = yield from gather([admits(search.side, *both) for search, *both in asked])
+        if not all(verdicts):
             return None
         texts = [search.side.text(state) for search, state in zip(self.sides, states, strict=True)]
         rows = yield Score(texts)

@@ -145,6 +145,22 @@ def probe(
     table.keep(lambda candidate: candidate.effect is not None)
 
 
+def admits(side: EditableSide[S], candidate: Candidate[S], state: S) -> Coroutine[bool]:
+    """Whether a state with one more edit is admissible, and so is that edit alone.
+
+    Both are asked for whichever of victim and filter sees candidates first, so that the accepted edits are
+    the same; the edit alone only where the text with all edits has passed.
+    """
+    if candidate.is_admissible is not False and state is not candidate.state:
+        answers = yield Judge(side, [state])
+        if not answers[0]:
+            return False
+    if candidate.is_admissible is None and state is candidate.state:
+        answers = yield Judge(side, [candidate.state])
+        candidate.is_admissible = bool(answers[0])
+    return candidate.is_admissible is not False
+
+
 def _ranked(
     side: EditableSide[S],
     reach: Reach[S],

@@ -21,11 +21,12 @@ from rif_plugins.core.reach import Path, Reach, ReachSettings, SideStop, Waypoin
 from rif_plugins.core.reach_candidates import (
     Candidate,
     CandidateTable,
+    admits,
     collect,
     log_probabilities,
     probe,
 )
-from rif_plugins.core.requests import Coroutine, Judge, Score, gather
+from rif_plugins.core.requests import Coroutine, Score, gather
 from rif_plugins.core.sides import EditableSide
 from rif_plugins.errors import UsageError
 
@@ -254,13 +255,8 @@ class MemberSearch(Generic[S]):
         )
         if state is None:
             return None, True
-        verdict = candidate.is_admissible if is_first else None
-        if verdict is None:
-            answers = yield Judge(self.side, [state])
-            verdict = bool(answers[0])
-            if is_first:
-                candidate.is_admissible = verdict
-        if not verdict:
+        is_admitted = yield from admits(self.side, candidate, state)
+        if not is_admitted:
             return None, True
         p = candidate.p if is_first else None
         if p is None:

@@ -121,7 +121,6 @@ class Call:
     def _disown_unknown(self) -> None:
         for number, owner in enumerate(self.owners):
             if owner is not None and not self.is_known[number]:
-                owner.own.discard(number)
                 self.owners[number] = None
 
     def hits(self, request: Request) -> tuple[int, int]:

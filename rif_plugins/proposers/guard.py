@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rif_plugins.core.morphology import base_forms
 from rif_plugins.proposers.closed_classes import NEGATIONS, NEGATIVE_PREFIXES, NUMBER_WORDS
@@ -50,6 +50,10 @@ def has_negative_prefix_only(a: str, b: str) -> bool:
     )
 
 
+# Words recur within a run, and every text of I(v) holds nearly the same ones.
+_MOST_KNOWN = 2**16
+
+
 @dataclass(frozen=True)
 class Guard:
     """Decides which tokens may be replaced and by what.
@@ -59,12 +63,21 @@ class Guard:
     """
 
     protected: Callable[[str], bool] | None = None
+    _known: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def is_guarded(self, phrase: str) -> bool:
         """True when ``phrase`` or one of its words is sensitive, about people, a negation or a number.
 
         A word counts in every inflected form: *blacker* as *black*, *homos* as *homo*.
         """
+        known = self._known.get(phrase)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[phrase] = self._is_guarded(phrase)
+        return known
+
+    def _is_guarded(self, phrase: str) -> bool:
         words = _words(phrase)
         if any(is_negation(word) or is_number(word) for word in words) or _holds(words, PERSON_WORDS):
             return True

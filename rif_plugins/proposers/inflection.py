@@ -74,6 +74,7 @@ def _inflect_hyphenated(word: str, tag: str) -> str | None:
     return None if form is None else "-".join((*parts[:at], form, *parts[at + 1 :]))
 
 
+@functools.lru_cache(maxsize=2**14)
 def _inflect_word(word: str, tag: str) -> str | None:
     if tag in ("NN", "NNS"):
         singular = lemmas(word, "n")
@@ -94,6 +95,7 @@ def _head(words: list[str]) -> int:
     return len(words) - 1
 
 
+@functools.lru_cache(maxsize=2**14)
 def _forms(lemma: str, tag: str) -> tuple[str, ...]:
     return tuple(_lemminflect().getInflection(lemma, tag, inflect_oov=False))
 

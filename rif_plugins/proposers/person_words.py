@@ -11,6 +11,8 @@ the words here mark a group as well but have none, or insult one. Two kinds:
 
 from __future__ import annotations
 
+import functools
+
 from rif_plugins.proposers.closed_classes import POSSESSIVES, PRONOUNS
 
 
@@ -77,6 +79,7 @@ HOMOGRAPHS = PRONOUNS | POSSESSIVES | {"miss", "polish"}
 """Sensitive words whose inflected form is another word: *shed*, *hiss*, *heed*, *missing*, *polished*."""
 
 
+@functools.lru_cache(maxsize=2**15)
 def person_ending(phrase: str) -> str:
     """``"man"`` or ``"woman"`` when a word of ``phrase`` is a compound that names a gender, else ``""``.
 

@@ -49,6 +49,7 @@ class Reading:
     weight: int
 
 
+@functools.lru_cache(maxsize=2**14)
 def readings(word: str, previous: str, following: str, min_share: float) -> tuple[Reading, ...]:
     """Readings of ``word`` between two words, most likely first.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -90,25 +91,34 @@ class WordNetProposer(BaseProposer):
         for reading in readings(word, previous, following, self.min_share):
             if clitic and reading.pos != "n":
                 continue
-            for sense in self._senses(reading):
-                for lemma in _synonyms(reading, sense):
-                    if not _can_stand(lemma, sense, is_before_word=bool(following)):
-                        continue
-                    form = _form(lemma, reading)
-                    if form is not None:
-                        yield Candidate(fit_case(pattern, form) + clitic, self.name)
+            for form in _forms(reading, self.max_senses, self.min_share, bool(following)):
+                yield Candidate(fit_case(pattern, form) + clitic, self.name)
 
-    def _senses(self, reading: Reading) -> list[Sense]:
-        # A lemma spelt with capitals (the country, the abbreviation) is not the word that was read.
-        senses = [
-            sense
-            for sense in WordNet.load().senses(reading.lemma, reading.pos)
-            if not sense.is_instance and reading.lemma in sense.lemmas
-        ]
-        if not senses:
-            return []
-        least = self.min_share * senses[0].count
-        return [sense for sense in senses[: self.max_senses] if sense.count >= least]
+
+# Words recur within a run, and every text of I(v) holds nearly the same ones.
+@functools.lru_cache(maxsize=2**13)
+def _forms(reading: Reading, max_senses: int, min_share: float, is_before_word: bool) -> tuple[str, ...]:
+    """Inflected synonyms of a reading, sense by sense."""
+    return tuple(
+        form
+        for sense in _senses(reading, max_senses, min_share)
+        for lemma in _synonyms(reading, sense)
+        if _can_stand(lemma, sense, is_before_word=is_before_word)
+        and (form := _form(lemma, reading)) is not None
+    )
+
+
+def _senses(reading: Reading, max_senses: int, min_share: float) -> list[Sense]:
+    # A lemma spelt with capitals (the country, the abbreviation) is not the word that was read.
+    senses = [
+        sense
+        for sense in WordNet.load().senses(reading.lemma, reading.pos)
+        if not sense.is_instance and reading.lemma in sense.lemmas
+    ]
+    if not senses:
+        return []
+    least = min_share * senses[0].count
+    return [sense for sense in senses[:max_senses] if sense.count >= least]
 
 
 def _synonyms(reading: Reading, sense: Sense) -> list[str]:

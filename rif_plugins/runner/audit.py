@@ -278,12 +278,24 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _claim(out: Path, configuration: dict[str, Any], *, is_resumed: bool) -> None:
-    """Make the folder ours; another run's results are never overwritten."""
+def refuse_earlier_run(out: Path) -> None:
+    """Another run's results are never overwritten.
+
+    Raises:
+        UsageError: The folder holds results, or is no folder.
+    """
     results = out / RESULTS_FILE
-    if results.exists() and results.stat().st_size and not is_resumed:
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file, expected a folder for the results: give another one with --out")
+    if results.exists() and results.stat().st_size:
         raise UsageError(
             f"{results} holds an earlier run: give another folder with --out, go on with it by --resume, "
             "or delete it"
         )
+
+
+def _claim(out: Path, configuration: dict[str, Any], *, is_resumed: bool) -> None:
+    """Make the folder ours."""
+    if not is_resumed:
+        refuse_earlier_run(out)
     write_json(out / RUN_FILE, configuration)

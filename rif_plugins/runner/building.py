@@ -159,7 +159,10 @@ def decides_filter_first(options: AuditOptions, parts: Parts, texts: Sequence[st
     sample = [text for text in dict.fromkeys(texts) if text.strip()][:_TIMED_TEXTS]
     if len(sample) < 2:
         return False
-    victim_seconds = _seconds(parts.victim.predict, sample)
+    try:
+        victim_seconds = _seconds(parts.victim.predict, sample)
+    except Exception:
+        return False  # the search meets the same error and records it at its example
     pairs = [(text, text + " .") for text in sample]
     filter_seconds = _seconds(parts.filter.scorer.probabilities, pairs)
     return victim_seconds > VICTIM_WORTH * filter_seconds

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from rif_plugins.runner.audit import Audit
 from rif_plugins.runner.building import build_sweep
 from rif_plugins.runner.workers import cost_of
 
+SCHEMA = "rif-estimate/1"
 _SAMPLE = 8
 
 
@@ -29,6 +31,10 @@ class Estimate:
     entailment_rows: int
     minutes: float
     n_sampled: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"schema": SCHEMA, **{name: getattr(self, name) for name in self.__slots__}}
 
     def text(self) -> str:
         """For people."""
@@ -57,8 +63,11 @@ def estimate(audit: Audit) -> Estimate:
     sample = found[::step][:_SAMPLE]
     sweep = build_sweep(audit.options, audit.parts)
     before, start = cost_of(sweep), time.perf_counter()
-    for _ in sweep.run(example for example, _ in sample):
-        pass
+    try:
+        for _ in sweep.run(example for example, _ in sample):
+            pass
+    finally:
+        audit.parts.close()
     seconds = time.perf_counter() - start
     cost = cost_of(sweep) - before
     factor = n_pairs / max(1, sum(len(pairs) for _, pairs in sample))

@@ -7,6 +7,7 @@ one process, in the same order.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -112,6 +113,7 @@ _worker: list[_Worker] = []
 def _start(options: AuditOptions, threads: int) -> None:
     for name in _THREADS:
         os.environ.setdefault(name, str(threads))
+    sys.stdout = sys.stderr  # what a user's model prints must not stand in the result
     parts = build_parts(options)
     _worker[:] = [_Worker(parts, build_sweep(options, parts))]
 

@@ -116,9 +116,8 @@ class DiscriminationSearch(RowAttack):
         parts = [natural, *(self._global(batch, known) if self.n_global else [])]
         found = Instances.concatenate(parts, width)
         if self.n_local:
-            bases = (
-                found.take(_biased(found)).distinct(per_source=batch.per_source) if self.n_global else seeds
-            )
+            bases = found.take(_biased(found)) if self.n_global else seeds
+            bases = bases.distinct(per_source=batch.per_source)
             found = Instances.concatenate([found, *self._local(batch, bases)], width)
         if self.label_estimators is None or not len(found):
             return found

@@ -332,6 +332,13 @@ def script() -> ModuleType:
     return module
 
 
+def page_of(script: ModuleType, block: dict[str, Any]) -> str:
+    settings: dict[str, Any] = dict.fromkeys(("timed_pairs", "host_pairs", "repeats", "threads"), 2)
+    settings |= {"max_candidates": 12, "min_equivalence": 0.8}
+    origin = script.provenance("benchmarks/search.py")
+    return page({"provenance": origin, "settings": settings, "blocks": [block]})
+
+
 def test_one_block_from_the_pairs_to_the_page(script: ModuleType) -> None:
     from search_lab.cases import DataSet
 
@@ -340,7 +347,11 @@ def test_one_block_from_the_pairs_to_the_page(script: ModuleType) -> None:
     toy = Victim("linear", "a weight a word", victim, lambda: victim)
     names = ["authors", "shared", "sweep", "coupled"]
     args = argparse.Namespace(contenders=names, pairs=3, host_pairs=1, timed_pairs=2, repeats=2)
-    block = script.block(args, data, toy, None)
+    made = script.Block(args, data, running.Stage(toy, None))
+    made.count()
+    assert "| seconds a pair | – |" in page_of(script, made.report)
+    made.time()
+    block = made.report
     assert list(block["contenders"]) == names
     for name in names:
         contender = block["contenders"][name]
@@ -348,9 +359,7 @@ def test_one_block_from_the_pairs_to_the_page(script: ModuleType) -> None:
         assert contender["timing"]["repeats"] == 2 and contender["timing"]["same_counts"]
         assert sum(contender["counts"]["clean"].values()) == 3
     assert set(block["comparisons"]["ratios"]) == {"shared / coupled", "sweep / coupled"}
-    settings = dict.fromkeys(("timed_pairs", "host_pairs", "repeats", "threads", "max_candidates"), 2)
-    origin = script.provenance("benchmarks/search.py")
-    text = page({"provenance": origin, "settings": {**settings, "min_equivalence": 0.8}, "blocks": [block]})
+    text = page_of(script, block)
     assert "## toy, linear, no filter" in text and "| **robust_biased** |" in text
     assert "sweep against authors" in text and "NLI rows" not in text
     json.dumps(block)

@@ -159,7 +159,8 @@ def _records(
 
 def _pair(rng: np.random.Generator, n_words: int, extra: str) -> Pair:
     attribute, value_from, value_to, source, target = SWAPS[int(rng.integers(len(SWAPS)))]
-    words = [str(rng.choice(WORDS if i % 2 else GLUE)) for i in range(n_words)]
+    drawn = rng.random(n_words)
+    words = [_pick(WORDS if i % 2 else GLUE, p) for i, p in enumerate(drawn)]
     if extra:
         words.insert(0, extra)
         words.insert(n_words // 2, extra[:40])
@@ -169,6 +170,10 @@ def _pair(rng: np.random.Generator, n_words: int, extra: str) -> Pair:
     start = len(before)
     swap = Swap(start, start + len(source), source, target, start)
     return Pair(before + source + after, before + target + after, (swap,), attribute, value_from, value_to)
+
+
+def _pick(words: Sequence[str], p: float) -> str:
+    return words[int(p * len(words))]
 
 
 def _clean(rng: np.random.Generator, label: int, n_classes: int) -> np.ndarray:
@@ -208,6 +213,7 @@ def _record(
     trace = _trace(rng, clean[:, label], final[:, label], n_steps)
     sides = {edit.side for edit in edits}
     spans = _word_spans(pair.original)
+    scores = rng.normal(0, 0.1, len(spans)).round(4).tolist()
     return pair_record(
         pair,
         texts=(_apply(pair.original, edits, "original"), _apply(pair.similar, edits, "similar")),
@@ -238,8 +244,8 @@ def _record(
         seconds=round(0.2 + rng.random(), 4),
         scorer="embedded minilm-nli-1",
         saliency=[
-            {"side": "original", "start": start, "end": end, "score": round(float(rng.normal(0, 0.1)), 4)}
-            for start, end in spans
+            {"side": "original", "start": start, "end": end, "score": score}
+            for (start, end), score in zip(spans, scores, strict=True)
         ]
         if saliency
         else [],
@@ -310,7 +316,7 @@ def _edits(rng: np.random.Generator, pair: Pair, n_steps: int, one_side: bool) -
         chosen = rng.permutation(len(free))[: n_steps if side == "original" else (n_steps + 1) // 2]
         for index in sorted(chosen):
             start, end = free[index]
-            edits.append(Edit(side, start, end, pair.text(side)[start:end], str(rng.choice(WORDS))))  # type: ignore[arg-type]
+            edits.append(Edit(side, start, end, pair.text(side)[start:end], _pick(WORDS, rng.random())))  # type: ignore[arg-type]
     return edits
 
 

@@ -1,4 +1,4 @@
-"""Small worlds for tests of the sweep: texts "he a b", candidates by letter, additive victims, a counting filter."""
+"""Small worlds for tests of the sweep: texts "he a b", an additive victim, a counting filter."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+from fakes.toy import WordVictim
 from hypothesis import strategies as st
 
-from fakes.toy import WordVictim
 from rif_plugins.core.outcomes import classify
 from rif_plugins.core.pairs import Span
 from rif_plugins.core.requests import Coroutine, drive
@@ -24,7 +24,7 @@ FIRSTS = ("he", "she", "they")
 
 
 class CountingJudge:
-    """Refuses texts that hold a refused word or a refused couple of words; counts and remembers what it saw."""
+    """Refuses texts that hold a refused word or a refused couple of words; counts what it saw."""
 
     def __init__(self, refused: Iterable[str] = (), couples: Iterable[frozenset[str]] = ()) -> None:
         self.refused = frozenset(refused)

@@ -122,3 +122,35 @@ def test_errors_and_reasons_of_left_out_examples() -> None:
     run = fake_run(20, seed=0)
     assert view.left_out_table(run).rows == (("skipped: no sensitive token", 1), ("error", 1))
     assert view.errors(run) == [("e0000", "model answered NaN for one text")]
+
+
+def summarised(**parts: object) -> RunResult:
+    return RunResult({}, (), parts)
+
+
+def share(successes: int, total: int) -> dict[str, float]:
+    return {"value": successes / total, "low": 0.0, "high": 1.0, "successes": successes, "total": total}
+
+
+def test_pairs_that_the_targets_missed_are_told() -> None:
+    assert view.missed_sentence(summarised(n_missed_by_rif_search=0)) == ""
+    assert view.missed_sentence(summarised(n_missed_by_rif_search=1)).startswith("1 pair stands under")
+    assert view.missed_sentence(summarised(n_missed_by_rif_search=1234)).startswith("1,234 pairs stand under")
+
+
+def test_texts_as_units_only_where_texts_have_several_pairs() -> None:
+    names = ("robustness_rate", "fairness_rate", "rif_rate")
+    pairs = {name: share(3, 8) for name in names}
+    assert view.texts_table(summarised(**pairs, texts=dict(pairs))).rows == ()
+    texts = {name: share(1, 4) for name in names}
+    assert [str(row[1]) for row in view.texts_table(summarised(**pairs, texts=texts)).rows] == [
+        "25.0% [0.0%, 100.0%]"
+    ] * 3
+
+
+def test_figures_that_are_not_there_are_left_out() -> None:
+    run = summarised(steps={"same_direction_rate": {"value": 0.8, "low": 0.7, "high": 0.9, "total": 30}})
+    (table,) = view.movement_tables(run)
+    assert table.texts() == [["of those: in the same direction", "0.8 [0.7, 0.9]"]]
+    assert view.attack_table(run).rows == ()
+    assert view.effort_table(run).rows == ()

@@ -92,6 +92,8 @@ def test_the_farthest_output_wins_by_l1() -> None:
 
 def test_an_assessment_prefers_a_counterpart_with_another_label() -> None:
     class Source:
+        n_labels = 2
+
         def probabilities(self, x: np.ndarray) -> np.ndarray:
             p = np.select([x[:, 3] == 0, x[:, 3] == 1], [0.55, 0.99], 0.45)
             return np.column_stack([1 - p, p])

@@ -44,10 +44,7 @@ def host(name: str, options: dict[str, Any]) -> Callable[..., RowAttack]:
 
 TARGETS = [
     Target("robust-fair", lambda e, s, **o: RobustFairAttack(e, s, **SHORT, **o)),
-    Target(
-        "robust-fair-branching",
-        lambda e, s, **o: RobustFairAttack(e, s, branching=True, n_global=2, n_local=1, **o),
-    ),
+    Target("robust-fair-branching", lambda e, s, **o: RobustFairAttack(e, s, **BRANCHING, **o)),
     Target("adf", lambda e, s, **o: ADFAttack(e, s, **SHORT, **o)),
     Target("eidig", lambda e, s, **o: EIDIGAttack(e, s, **SHORT, **o)),
     Target("dice", lambda e, s, **o: DICEAttack(e, s, **SHORT, **o)),

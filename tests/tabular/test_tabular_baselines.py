@@ -47,14 +47,14 @@ def test_loop_and_batch_find_the_same_rows(name: str, one_call: bool) -> None:
     scale = np.array([0.05, 0.3, 0.05, 0.5, 0.4, 0.6])
     estimator = wrap(torch_module(6, scale=scale * 2), 6)
     g = np.random.default_rng(3)
-    x = np.column_stack([g.choice(c.domain()[:, 0], 12) for c in SCHEMA.columns])
-    settings = {"n_global": 6, "n_local": 15}
+    x = np.column_stack([g.choice(c.domain()[:, 0], 8) for c in SCHEMA.columns])
+    settings = {"n_global": 4, "n_local": 8}
     loop = getattr(loops, name)(OneRowModel(estimator, SCHEMA, one_call=one_call), x, **settings)
     kind = {"adf": ADFAttack, "eidig": EIDIGAttack}[name]
     pairs = kind(estimator, SCHEMA, **settings).generate_pairs(x)
     biased = pairs.perturbed_original[np.char.endswith(pairs.outcome, "_biased")]
     assert {row.tobytes() for row in biased} == loop.found
-    assert len(loop.found) > 20
+    assert len(loop.found) > 10
 
 
 def test_the_benchmark_says_that_its_data_is_absent(tmp_path: Path) -> None:
@@ -68,12 +68,13 @@ def test_the_benchmark_says_that_its_data_is_absent(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_benchmark_runs_without_data(tmp_path: Path) -> None:
     out = tmp_path / "speed.json"
-    sizes = ["--n-seeds", "12", "--n-local", "5", "--loop-seeds", "4", "--epochs", "1"]
+    sizes = ["--n-seeds", "12", "--n-local", "5", "--loop-seeds", "4", "--epochs", "1", "--loops", "torch"]
     subprocess.run(
         [sys.executable, str(BENCHMARKS / "tabular_speed.py"), *sizes, "--out", str(out)],
         check=True, capture_output=True, timeout=280,
     )  # fmt: skip
     report = json.loads(out.read_text())
     for technique in report["techniques"].values():
-        assert technique["loop"]["count_difference"] == 0
-        assert technique["loop"]["shared_rows"] == technique["loop"]["n_found"]
+        loop = technique["loop: torch"]
+        assert loop["count_difference"] == 0
+        assert loop["shared_rows"] == loop["n_found"] > 0

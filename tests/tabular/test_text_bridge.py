@@ -283,7 +283,7 @@ def test_nothing_of_textattack_is_imported(run_python) -> None:
     ],
 )
 @pytest.mark.parametrize("budget", [None, 12])
-def test_both_doors_give_the_same_findings(target: str, options, budget, monkeypatch) -> None:
+def test_both_doors_give_the_same_findings(target: str, options, budget) -> None:
     """The TextAttack recipe's parts and this attack: same victim, same settings, same records."""
     from textattack import Attack
     from textattack.constraints.pre_transformation import RepeatModification
@@ -322,7 +322,8 @@ def test_both_doors_give_the_same_findings(target: str, options, budget, monkeyp
             values.pop("seconds")
         assert found == expected
         n_found += own.status in ("natural", "induced")
-    assert n_found > 0
+    # Two positions at random, or a few rows for up to eight pairs, find nothing: then both say so.
+    assert n_found > 0 or budget is not None or "max_positions" in options
     assert "textattack" in sys.modules
 
 
