@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from rif_plugins.version import __version__
 
-__all__ = ["Objective", "Outcome", "Pair", "__version__", "classify"]
+__all__ = ["AuditResult", "Objective", "Outcome", "Pair", "__version__", "audit", "classify"]
 
 _HOMES = {
+    "AuditResult": "rif_plugins.runner.audit_result",
     "Objective": "rif_plugins.core.objective",
     "Outcome": "rif_plugins.core.outcomes",
     "Pair": "rif_plugins.core.pairs",
+    "audit": "rif_plugins.runner.api",
     "classify": "rif_plugins.core.outcomes",
 }
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from rif_plugins.core.objective import Objective
     from rif_plugins.core.outcomes import Outcome, classify
     from rif_plugins.core.pairs import Pair
+    from rif_plugins.runner.api import audit
+    from rif_plugins.runner.audit_result import AuditResult
 
 
 def __getattr__(name: str) -> object:

@@ -107,6 +107,7 @@ def _rows(block: dict[str, Any]) -> list[Row]:
         ("time inside the proposer", lambda c: _timing(c, lambda t: f"{t['share']['proposer']:.1%}")),
         ("time outside victim and NLI", lambda c: _timing(c, lambda t: f"{t['share']['outside']:.1%}")),
         ("wall time ÷ rows at raw throughput", lambda c: _timing(c, lambda t: _number(t.get("over_floor")))),
+        ("the same rows in every timed run", lambda c: _timing(c, lambda t: _yes(t["same_counts"]))),
         ("peak memory, MB (above the start)", _memory),
     ]
     return rows
@@ -150,6 +151,10 @@ def _number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "**no**"
 
 
 def _timing(contender: dict[str, Any], cell: Callable[[dict[str, Any]], str]) -> str:

@@ -155,10 +155,10 @@ def admits(side: EditableSide[S], candidate: Candidate[S], state: S) -> Coroutin
         answers = yield Judge(side, [state])
         if not answers[0]:
             return False
-    if candidate.is_admissible is None and state is candidate.state:
+    if candidate.is_admissible is None:
         answers = yield Judge(side, [candidate.state])
         candidate.is_admissible = bool(answers[0])
-    return candidate.is_admissible is not False
+    return candidate.is_admissible
 
 
 def _ranked(

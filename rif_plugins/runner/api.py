@@ -9,10 +9,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from rif_plugins.core.run_result import RunResult
 from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import Example, ExampleSet, Naming
 from rif_plugins.runner.audit import Audit
+from rif_plugins.runner.audit_result import AuditResult
 from rif_plugins.runner.options import AuditOptions, parse_targets
 from rif_plugins.settings import FIELDS, Settings
 from rif_plugins.victims.base import Victim
@@ -31,7 +31,7 @@ def audit(
     workers: int = 1,
     resume: bool = False,
     **options: Any,
-) -> RunResult:
+) -> AuditResult:
     """Audit a text classifier for robust individual fairness.
 
     Args:

@@ -18,13 +18,13 @@ from rif_plugins.core.run_result import (
     RUN_FILE,
     RUN_SCHEMA,
     SUMMARY_FILE,
-    RunResult,
     write_json,
 )
 from rif_plugins.diagnostics.victim_checks import check_victim
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.examples.base import Example, ExampleSet
 from rif_plugins.metrics.summary import summarise_run
+from rif_plugins.runner.audit_result import AuditResult
 from rif_plugins.runner.building import (
     Parts,
     build_parts,
@@ -106,7 +106,7 @@ class Audit:
         workers: int = 1,
         resume: bool = False,
         progress: Progress | None = None,
-    ) -> RunResult:
+    ) -> AuditResult:
         """Search all examples.
 
         Args:
@@ -145,7 +145,7 @@ class Audit:
         seconds = time.perf_counter() - clock
         configuration = self._finished(configuration, records, cost.total, seconds)
         summary = summarise_run(records, configuration, seed=self.options.settings.seed)
-        result = RunResult(configuration, tuple(records), summary)
+        result = AuditResult(configuration, tuple(records), summary)
         if out is not None and done:
             result.save(out)  # examples that were tried again stand at the end of the file: back in order
         elif out is not None:

@@ -1,8 +1,8 @@
 """Attacks on rows by name, at equal budgets, and one measure for what they generate.
 
 The budget of a seed is ``n_global`` x ``n_local`` steps, as in the comparison of RobustFair: searches with
-two phases make ``n_global`` steps and ``n_local`` around each row of the first phase, the others as many steps
-as the product. FGSM has one step by its nature.
+two phases make ``n_global`` steps and ``n_local`` around each row of the first phase, the others as many
+steps as the product. FGSM has one step by its nature.
 """
 
 from __future__ import annotations
@@ -130,6 +130,29 @@ def parse_attacks(names: str) -> tuple[str, ...]:
         got = repr(unknown[0]) if unknown else "none"
         raise UsageError(f"--attack: expected all or some of {', '.join(ATTACK_NAMES)}, got {got}")
     return tuple(name for name in ATTACK_NAMES if name in wanted)
+
+
+def draw_seeds(x: FloatArray, y: IntArray, n_seeds: int, seed: int) -> tuple[IntArray, Any]:
+    """Seeds from K-Means clusters of the data, each row at most once.
+
+    Args:
+        x: Rows ``(n, d)``.
+        y: Right labels ``(n,)``.
+        n_seeds: How many, at most as many as there are rows.
+        seed: Seed of the clustering and of the draws.
+
+    Returns:
+        Positions ``(n_seeds,)`` in the data, and the ``SeedSelection`` with the centroids of the clusters.
+    """
+    from rif_plugins.tabular import KMeansSeeds
+
+    n_clusters = min(4, len(np.unique(x, axis=0)))
+    chosen = KMeansSeeds(n_clusters=n_clusters, n_seeds=4 * n_seeds, seed=seed).select(x, y)
+    drawn = list(dict.fromkeys(chosen.index.tolist()))[:n_seeds]
+    if len(drawn) < min(n_seeds, len(x)):
+        rest = np.setdiff1d(np.arange(len(x)), drawn)
+        drawn += np.random.default_rng(seed).permutation(rest)[: n_seeds - len(drawn)].tolist()
+    return np.asarray(drawn, dtype=np.int64), chosen
 
 
 def build_attack(name: str, target: RowTarget, budget: AttackBudget, **settings: Any) -> Any:
@@ -302,7 +325,8 @@ def measure(
     """
     from rif_plugins.tabular import rif_table
 
-    table, outcomes = None, np.zeros(0, dtype=np.int8)
+    table: Any = None
+    outcomes = np.zeros(0, dtype=np.int8)
     if len(generated):
         table = rif_table(
             target.estimator,
@@ -314,7 +338,7 @@ def measure(
             keep_outcomes=True,
             batch_size=batch_size,
         )
-        outcomes = table.outcomes
+        outcomes = np.asarray(table.outcomes)
     is_false, is_biased = np.zeros(n_seeds, dtype=np.bool_), np.zeros(n_seeds, dtype=np.bool_)
     is_false[generated.source[outcomes >= 2]] = True
     is_biased[generated.source[outcomes % 2 == 1]] = True

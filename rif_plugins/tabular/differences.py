@@ -11,7 +11,7 @@ from rif_plugins.core.predictions import OutputKind
 from rif_plugins.tables.schema import TableSchema
 from rif_plugins.tabular.gradients import GradientSource
 from rif_plugins.tabular.losses import FloatArray, IntArray, LossKind, loss_values
-from rif_plugins.tabular.moves import own_step
+from rif_plugins.tabular.moves import coded_features, own_step
 from rif_plugins.tabular.row_random import RowRandom
 
 _SMALLEST_RANGE_FRACTION = 0.05
@@ -29,6 +29,7 @@ class _Differences(GradientSource):
         self.schema = schema
         self._width = np.concatenate([np.full(c.width, _difference(c)) for c in schema.columns])
         self._low, self._high = feature_bounds(schema)
+        self._coded = coded_features(schema)
         self._groups = [schema.slice_of(c.name) for c in schema.columns if c.kind == "one_hot"]
 
     @property
@@ -38,24 +39,34 @@ class _Differences(GradientSource):
     def _values(self, x: FloatArray, label: IntArray, kind: LossKind) -> FloatArray:
         return loss_values(kind, self.probabilities(x), label)
 
+    def _neighbours(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Every feature's next and previous value, ``(n, d)`` each, within its bounds; codes go to codes."""
+        upper = np.clip(x + self._width, self._low, self._high)
+        lower = np.clip(x - self._width, self._low, self._high)
+        for feature, codes in self._coded:
+            place = np.searchsorted((codes[1:] + codes[:-1]) / 2, x[:, feature])
+            upper[:, feature] = codes[np.minimum(place + 1, len(codes) - 1)]
+            lower[:, feature] = codes[np.maximum(place - 1, 0)]
+        return upper, lower
+
 
 class FiniteDifferences(_Differences):
     """Central differences, one feature at a time: ``2d`` rows of the model a gradient.
 
-    A number or code moves by its column's step (a twentieth of the range for plain numbers, since trees are
-    flat between their thresholds), never beyond its bounds. A feature of a one-hot group is the change that
-    choosing its category would make: the rows asked are valid rows.
+    A number moves by its column's step (a twentieth of the range for plain numbers, since trees are flat
+    between their thresholds), never beyond its bounds; a code moves to its neighbours. A feature of a one-hot
+    group is the change that choosing its category would make. So the rows asked are valid rows.
     """
 
     def _gradient(self, x: FloatArray, label: IntArray, kind: LossKind) -> tuple[FloatArray, FloatArray]:
         n, d = x.shape
         own = self.probabilities(x)
+        above, below = self._neighbours(x)
         upper = np.repeat(x[:, None, :], d, axis=1)
         lower = upper.copy()
         each = np.arange(d)
-        upper[:, each, each] = np.clip(x + self._width, self._low, self._high)
-        lower[:, each, each] = np.clip(x - self._width, self._low, self._high)
-        distance = upper[:, each, each] - lower[:, each, each]
+        upper[:, each, each], lower[:, each, each] = above, below
+        distance = above - below
         for group in self._groups:
             for feature in range(group.start, group.stop):
                 upper[:, feature, group] = 0.0
@@ -70,6 +81,8 @@ class FiniteDifferences(_Differences):
 
 class ZeroOrderDifferences(_Differences):
     """Simultaneous random differences (Spall 1992): ``2·n_directions`` rows of the model a gradient.
+
+    All features move at once, so rows may lie between the categories of a one-hot group.
 
     Args:
         estimator: An ART classifier.
@@ -105,8 +118,8 @@ class ZeroOrderDifferences(_Differences):
             ],
             axis=1,
         )
-        upper = np.clip(x[:, None, :] + signs * self._width, self._low, self._high)
-        lower = np.clip(x[:, None, :] - signs * self._width, self._low, self._high)
+        above, below = (part[:, None, :] for part in self._neighbours(x))
+        upper, lower = np.where(signs > 0, above, below), np.where(signs > 0, below, above)
         rows = np.concatenate([upper.reshape(-1, d), lower.reshape(-1, d)])
         labels = np.tile(np.repeat(label, self.n_directions), 2)
         values = self._values(rows, labels, kind).reshape(2, n, self.n_directions)

@@ -41,12 +41,8 @@ class Moves:
         self.domain = domain
         self.clip_values = clip_values
         self.steps = np.concatenate([_steps(c, step_size, domain) for c in schema.columns])
-        coded = [column for column in schema.columns if domain and column.values is not None]
-        self._coded = [
-            (schema.slice_of(column.name).start, np.sort(np.asarray(column.values, dtype=np.float64)))
-            for column in coded
-            if not (column.sensitive or column.immutable)
-        ]
+        frozen = schema.frozen_features
+        self._coded = [pair for pair in coded_features(schema) if domain and not frozen[pair[0]]]
 
     def apply(self, x: FloatArray, direction: FloatArray, editable: BoolArray) -> FloatArray:
         """Rows after one step.
@@ -83,14 +79,23 @@ def _steps(column: ColumnSpec, step_size: float | None, domain: bool) -> FloatAr
     return np.full(1, max(step_size, column.grid or 1.0) if column.kind == "integer" else step_size)
 
 
+def coded_features(schema: TableSchema) -> list[tuple[int, FloatArray]]:
+    """Features that hold one of a list of codes, with the codes in ascending order."""
+    return [
+        (schema.slice_of(column.name).start, np.sort(np.asarray(column.values, dtype=np.float64)))
+        for column in schema.columns
+        if column.values is not None
+    ]
+
+
 def own_step(column: ColumnSpec) -> float:
     """Size of one move of a column of width 1, in array units."""
     if column.values is not None and len(column.values) > 1:
         return float(np.diff(np.sort(column.values)).min())
+    if column.kind == "integer":
+        return max(column.step or 0.0, column.grid or 1.0)
     if column.step is not None:
         return column.step
-    if column.kind == "integer":
-        return column.grid or 1.0
     if column.low is not None and column.high is not None and column.high > column.low:
         return _DEFAULT_FRACTION * (column.high - column.low)
     return _DEFAULT_FRACTION

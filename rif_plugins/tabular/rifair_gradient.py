@@ -18,20 +18,20 @@ from rif_plugins.core.outcomes import TARGETS, Outcome
 from rif_plugins.errors import UsageError
 from rif_plugins.metrics.impact import Norm
 from rif_plugins.tables.schema import TableSchema
-from rif_plugins.tabular.base import RowAttack, SearchInput, check_count
+from rif_plugins.tabular.base import BoolArray, RowAttack, SearchInput, check_count
 from rif_plugins.tabular.counterparts import Assessment
 from rif_plugins.tabular.embedding_history import GradientHistory
 from rif_plugins.tabular.embedding_schema import PackedSchema
 from rif_plugins.tabular.embedding_search import GradientSearch, GradientSettings
 from rif_plugins.tabular.embedding_space import EmbeddingSpace, FieldSpace, PlainSpace
 from rif_plugins.tabular.instances import Instances
+from rif_plugins.tabular.pair_batch import PairBatch
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 WrongLabels = Literal["runner_up", "all", "fixed"]
 Counterparts = Literal["random", "all"]
 _CHAINS = 8192
-_FLOATS = (np.float32, np.float64)
 
 
 class RIFairGradientAttack(RowAttack):
@@ -118,34 +118,6 @@ class RIFairGradientAttack(RowAttack):
         """The outcomes aimed at, in order."""
         return TARGETS if self.target == "all" else (Outcome(self.target),)
 
-    def generate(self, x: NDArray[Any], y: NDArray[Any] | None = None, **kwargs: Any) -> NDArray[Any]:
-        """One perturbed row for each row, as every ART attack gives it.
-
-        Args:
-            x: ``(n, d)`` rows; packed for an embedding model.
-            y: Right labels ``(n,)`` or one-hot ``(n, k)``; None: the model's own predictions.
-            **kwargs: ``mask``: ``(d,)`` or ``(n, d)``, zero where a feature must not move.
-
-        Returns:
-            ``(n, d)`` in the floating type of ``x``: the first row, in steps, whose pair is in a target
-            outcome; the row itself where there is none.
-        """
-        batch = self._check_input(x, y, kwargs.pop("mask", None))
-        if kwargs:
-            raise UsageError(f"generate has no argument {sorted(kwargs)[0]!r}: expected x, y, mask")
-        given = np.asarray(x)
-        adversarial = np.array(given, dtype=given.dtype if given.dtype in _FLOATS else np.float32)
-        fewest = np.full(len(adversarial), self.max_iter + 1)
-        for history in self._histories(batch):
-            inside = history.steps_in(history.target)
-            steps = np.where(inside.any(axis=0), inside.argmax(axis=0), self.max_iter + 1)
-            for chain in np.lexsort((history.source, steps)):
-                row, step = history.source[chain], steps[chain]
-                if step < fewest[row]:
-                    fewest[row] = step
-                    adversarial[row] = history.original[step, chain]
-        return adversarial
-
     def generate_histories(
         self, x: NDArray[Any], y: NDArray[Any] | None = None, mask: Any = None
     ) -> dict[str, GradientHistory]:
@@ -164,6 +136,10 @@ class RIFairGradientAttack(RowAttack):
         for history in self._histories(batch):
             parts[str(history.target)].append(history)
         return {name: GradientHistory.concatenate(found) for name, found in parts.items()}
+
+    def _is_goal(self, pairs: PairBatch) -> BoolArray:
+        """``generate`` gives the first row, in steps, whose pair is in a target outcome."""
+        return np.isin(pairs.outcome, [str(target) for target in self.targets])
 
     def _search(self, batch: SearchInput) -> Instances:
         found = [_instances(history) for history in self._histories(batch)]

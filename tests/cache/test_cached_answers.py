@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rif_plugins.cache import SQLiteStore
@@ -38,6 +38,7 @@ VICTIMS = [Letters(0.5), Letters(0.75)]
 FINGERPRINTS = [victim_fingerprint(victim).value for victim in VICTIMS]
 
 TEXTS = st.lists(st.text("ab", max_size=2), max_size=6)
+SOME = [["", "a", "b"], ["b", "aa", "bb", "ab"]]
 ASK = st.tuples(st.just("ask"), st.integers(0, 3), st.lists(TEXTS, max_size=3))
 RESTART = st.tuples(st.just("restart"), st.integers(0, 3), st.none())
 FORGET = st.tuples(st.sampled_from(["evict", "rotate", "damage", "delete"]), st.integers(0, 5), st.none())
@@ -67,6 +68,9 @@ def forget(store: SQLiteStore, how: str, n: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(ASK, ASK, RESTART, FORGET), min_size=3, max_size=12))
+@example([("ask", 0, SOME), ("damage", 0, None), ("ask", 2, SOME)])
+@example([("ask", 0, SOME), ("damage", 1, None), ("ask", 2, SOME)])
+@example([("ask", 0, SOME), ("rotate", 0, None), ("ask", 2, SOME), ("rotate", 0, None), ("ask", 0, SOME)])
 def test_answers_are_those_without_a_cache(steps: list[tuple[str, int, list[list[str]] | None]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         # Two runs of each of two victims, each run with a store of its own on the same file.

@@ -170,6 +170,14 @@ def test_a_second_run_asks_nothing(logits: bool) -> None:
     assert second.probabilities(["bbbb"]).tobytes() == first.probabilities(["bbbb"]).tobytes()
 
 
+def test_a_stored_row_is_a_hit_of_the_store_once() -> None:
+    store = DictStore()
+    engine_of(LetterVictim(), store).probabilities(["a", "b"])
+    engine, budgets = engine_of(LetterVictim(), store), [Budget(), Budget(), Budget()]
+    engine.predict_many([(["a"], budgets[0]), (["a", "b", "c"], budgets[1]), (["b", "b"], budgets[2])])
+    assert [(b.spent, b.hits, b.stored_hits) for b in budgets] == [(0, 0, 1), (1, 1, 1), (0, 2, 0)]
+
+
 def test_another_victim_gets_no_old_answer() -> None:
     store = DictStore()
     engine_of(LetterVictim(), store).probabilities(["a"])

@@ -327,16 +327,18 @@ def _apply(text: str, edits: Sequence[Edit], side: str) -> str:
 
 
 def fake_comparison(n_models: int = 3, *, n_pairs: int = 40, hostile: bool = False) -> dict[str, Any]:
-    """A comparison of fake runs over the same pairs: the pairs of one seed, each model with its own luck."""
+    """A comparison of fake runs over the same pairs; the better on one axis, the worse on both at once."""
     from rif_plugins.metrics.compare import compare_runs
 
     base = fake_run(n_pairs)
+    stands = {"status": "failed", "outcome": "robust_fair", "clean_outcome": "robust_fair"}
     runs = []
     for number in range(n_models):
         rng = np.random.default_rng(number)
+        spared = (0.3 + 0.25 * number, 0.95 - 0.3 * number)  # of single-axis attacks, of targets
         records = tuple(
-            replace(record, status="failed", outcome="robust_fair", clean_outcome="robust_fair")
-            if record.is_evaluated and rng.random() < (0.3 + 0.25 * number if record.target in AXES else 0.6)
+            replace(record, **stands)
+            if record.is_evaluated and rng.random() < spared[record.target not in AXES]
             else record
             for record in base.records
         )

@@ -186,7 +186,22 @@ def test_finite_differences_find_the_slope_of_a_smooth_model() -> None:
     assert g[:, 3] == pytest.approx([jump, jump], abs=1e-6)
 
 
-def test_a_one_hot_group_is_asked_with_valid_rows_only() -> None:
+def test_differences_of_every_kind_of_column_ask_valid_rows_only() -> None:
+    schema = mixed_schema()
+    asked = []
+
+    def predict(x: np.ndarray) -> np.ndarray:
+        asked.append(x.copy())
+        return np.tile([[0.5, 0.5]], (len(x), 1))
+
+    gradient_source(BlackBoxClassifier(predict, (11,), 2), schema).gradient(
+        mixed_rows(50), np.zeros(50, dtype=int)
+    )
+    assert len(np.concatenate(asked)) == 50 * (1 + 2 * 11)
+    assert not schema.violations(np.concatenate(asked)).any()
+
+
+def test_a_one_hot_group_is_asked_category_by_category() -> None:
     schema = mixed_schema()
     asked = []
 

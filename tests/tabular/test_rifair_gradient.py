@@ -124,6 +124,54 @@ def test_a_chain_can_stop_at_its_target() -> None:
         assert early.stop_reasons[chain] == "success"
 
 
+def test_generate_gives_the_first_row_in_a_target() -> None:
+    x = LAYOUT.pack(table_rows(60, 5))
+    for target in TARGETS:
+        made = attack(target=str(target), fields="ranked")
+        history = made.generate_histories(x)[str(target)]
+        inside = history.steps_in(target)
+        found = made.generate(x)
+        for row in range(60):
+            steps = np.flatnonzero(inside[:, row])
+            expected = history.original[steps[0], row] if len(steps) else x[row]
+            assert (found[row] == expected).all()
+    assert attack(target="robust_biased").targets == (Outcome.ROBUST_BIASED,)
+
+
+def test_a_constant_column_a_flat_model_and_one_row() -> None:
+    schema = TableSchema(
+        (*SCHEMA.columns[:2], ColumnSpec("same", "categorical", values=(4.0,)), SCHEMA.columns[2])
+    )
+
+    class Flat(FieldModel):
+        def from_embedding(self, embedded, value):
+            return super().from_embedding(embedded[:, [0, 1, 3]] * 0, value)
+
+    class Wider(FieldModel):
+        """The constant column has slot 5, the sensitive one 6 and 7."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            rows = [*self.embedding_table[:5].tolist(), [0.0, 0.0], *self.embedding_table[5:].tolist()]
+            self.embedding_table = torch.nn.Parameter(torch.tensor(rows))
+
+        def from_embedding(self, embedded, value):
+            return super().from_embedding(embedded[:, [0, 1, 3]], value)
+
+    rows = FieldLayout(schema).pack(np.array([[0.0, 2.0, 4.0, 0.0]]))
+    for dtype in (np.float32, np.float64):
+        made = RIFairGradientAttack(classifier(Wider(), width=8), schema, fields="ranked")
+        found = made.generate(rows.astype(dtype), np.array([1]))
+        assert found.shape == (1, 8)
+        assert found[0, 2] == rows[0, 2]
+        assert (found != rows).any()
+    flat = Flat()
+    flat.embedding_table = torch.nn.Parameter(torch.zeros(8, 2))
+    made = RIFairGradientAttack(classifier(flat, width=8), schema)
+    histories = made.generate_histories(rows, np.array([1]))
+    assert all(history.stop_reasons.tolist() == ["no_candidate"] for history in histories.values())
+
+
 def test_results_do_not_depend_on_order_or_batch() -> None:
     x = LAYOUT.pack(table_rows(50))
     order = np.random.default_rng(1).permutation(50)

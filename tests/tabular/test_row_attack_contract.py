@@ -266,3 +266,13 @@ def test_schemas_that_do_not_fit(target: Target) -> None:
 def test_an_unknown_argument_of_generate_pairs(target: Target) -> None:
     with pytest.raises(UsageError, match="generate has no argument 'masks': expected x, y, mask"):
         target.build(mixed_classifier(), SCHEMA).generate_pairs(X, Y, masks=1)
+
+
+def test_all_names_resolve_and_looking_at_the_package_loads_no_host(run_python: Any) -> None:
+    from rif_plugins import tabular
+
+    for name in tabular.__all__:
+        assert getattr(tabular, name).__name__ == name
+    assert set(tabular.__all__) <= set(dir(tabular))
+    done = run_python("-c", "import rif_plugins.tabular, sys; print('art' in sys.modules)")
+    assert done.stdout.strip() == "False", done.stderr
