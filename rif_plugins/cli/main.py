@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from rif_plugins import __version__, registry
 from rif_plugins.errors import RIFError, UsageError
@@ -22,6 +24,7 @@ EXIT_INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `rif` with the given arguments (default: the process's own) and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    warnings.showwarning = _show_warning(warnings.showwarning)
     try:
         return _dispatch(given)
     except RIFError as error:
@@ -36,6 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has gone: nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
+
+
+def _show_warning(usual: Callable[..., None]) -> Callable[..., None]:
+    """Show our own warnings as one line; the others as they are."""
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+        if category.__module__.startswith("rif_plugins."):
+            print(f"rif: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *rest)
+
+    return show
 
 
 def _dispatch(given: list[str]) -> int:

@@ -20,7 +20,7 @@ from rif_plugins.metrics.rates import Rate
 from rif_plugins.metrics.similarity import generative_similarity
 from rif_plugins.tables.schema import TableSchema
 from rif_plugins.tabular.base import check_labels, check_rows, settle_output
-from rif_plugins.tabular.counterparts import SimilarRows, require_counterparts
+from rif_plugins.tabular.counterparts import SimilarRows
 from rif_plugins.tabular.gradients import prediction_source
 from rif_plugins.tabular.seed_selection import SeedSelection
 
@@ -137,7 +137,6 @@ def rif_table(
             raise DataError(f"{name} has {len(other)} rows, x_adv has {n}: expected as many")
     if n == 0:
         raise DataError("x_adv has no row, expected one or more")
-    require_counterparts(schema)
     source = prediction_source(estimator, batch_size=batch_size, output=output)
     similar = SimilarRows(schema, source)
     size = chunk_rows or max(1, _CHUNK_NUMBERS // (similar.n_tuples * schema.n_features))

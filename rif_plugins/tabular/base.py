@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rif_plugins.core.predictions import OutputKind
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.tables.schema import TableSchema
-from rif_plugins.tabular.counterparts import Assessment, SimilarRows, require_counterparts
+from rif_plugins.tabular.counterparts import Assessment, SimilarRows
 from rif_plugins.tabular.gradients import GRADIENT_MODES, GradientMode, GradientSource, gradient_source
 from rif_plugins.tabular.instances import Instances
 from rif_plugins.tabular.moves import Moves
@@ -74,8 +74,7 @@ class RowAttack(EvasionAttack):
         output: What the model returns: ``"auto"``, ``"probabilities"`` or ``"logits"``.
 
     Raises:
-        UsageError: A setting is out of its range.
-        DataError: The schema gives nobody a counterpart.
+        UsageError: A setting is out of its range, or the schema gives nobody a counterpart.
     """
 
     attack_params: ClassVar[list[str]] = [
@@ -243,7 +242,8 @@ class RowAttack(EvasionAttack):
         super()._check_params()
         if not isinstance(self.schema, TableSchema):
             raise UsageError(f"schema is {type(self.schema).__name__}, expected a TableSchema")
-        require_counterparts(self.schema)
+        # raises where nobody has a counterpart
+        self.schema.sensitive_tuples()
         if self.gradients not in GRADIENT_MODES:
             raise UsageError(
                 f"gradients {self.gradients!r} does not exist: expected one of {', '.join(GRADIENT_MODES)}"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from rif_plugins.errors import DataError
 from rif_plugins.tables.schema import TableSchema
 from rif_plugins.tabular.gradients import GradientSource
 from rif_plugins.tabular.losses import FloatArray, IntArray, LossKind
@@ -164,17 +163,3 @@ def largest_norm(gradients: FloatArray, allowed: BoolArray) -> IntArray:
     """Where the L1 norm of ``(n, m, d)`` gradients is largest among the allowed ``(n, m)``; ties: first."""
     norms = np.where(allowed, np.abs(gradients).sum(axis=2), -1.0)
     return np.asarray(np.argmax(norms, axis=1))
-
-
-def require_counterparts(schema: TableSchema) -> None:
-    """Check that rows have counterparts at all.
-
-    Raises:
-        UsageError: No sensitive column.
-        DataError: The sensitive columns allow one combination only.
-    """
-    if len(schema.sensitive_tuples()) < 2:
-        raise DataError(
-            "the sensitive columns allow one combination of values, so no row has a counterpart: "
-            "give their other values, or mark another column as sensitive"
-        )

@@ -21,9 +21,11 @@ from rif_plugins.tables.schema import TableSchema
 from rif_plugins.tabular.base import BoolArray, RowAttack, SearchInput, check_count
 from rif_plugins.tabular.counterparts import Assessment
 from rif_plugins.tabular.embedding_history import GradientHistory
+from rif_plugins.tabular.embedding_path import GradientSettings
+from rif_plugins.tabular.embedding_plain import PlainSpace
 from rif_plugins.tabular.embedding_schema import PackedSchema
-from rif_plugins.tabular.embedding_search import GradientSearch, GradientSettings
-from rif_plugins.tabular.embedding_space import EmbeddingSpace, FieldSpace, PlainSpace
+from rif_plugins.tabular.embedding_search import GradientSearch
+from rif_plugins.tabular.embedding_space import EmbeddingSpace, FieldSpace
 from rif_plugins.tabular.instances import Instances
 from rif_plugins.tabular.pair_batch import PairBatch
 

@@ -157,9 +157,7 @@ def test_the_filter_sees_only_texts_with_a_new_label_and_stops_at_the_first_that
 def test_too_many_texts_are_refused_with_the_count() -> None:
     side = member("he a b", {"a": ["1", "2"], "b": ["3", "4"]})
     victim = log_odds({})
-    with pytest.raises(
-        UsageError, match=r"exhaustive search of 2 edits would try 8 texts .* at most 7: lower"
-    ):
+    with pytest.raises(UsageError, match=r"2 edits would try 8 texts .* at most 7: lower"):
         alone(enumerate_reach(side, 1, 2, limit=7), victim)
     assert victim.rows == 0
     assert alone(enumerate_reach(side, 1, 2, limit=8), victim).n_texts == 8

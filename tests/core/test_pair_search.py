@@ -173,7 +173,7 @@ def test_mask_saliency_asks_about_masked_texts() -> None:
     ("arguments", "message"),
     [
         ({"positions": "both"}, "expected shared, independent or coupled"),
-        ({"saliency": "attention"}, "expected delete, mask or random"),
+        ({"saliency": "attention"}, "expected delete, mask, gradient or random"),
         ({"max_positions": 0}, "max_positions must be 1 or more, got 0"),
         ({"max_edits": -1}, "max_edits must be 0 or more, got -1"),
     ],

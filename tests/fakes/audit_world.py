@@ -13,7 +13,8 @@ from pathlib import Path
 VICTIM = """\
 import numpy as np
 
-WEIGHTS = {"he": 0.5, "she": -0.5, "good": 2.0, "fine": 0.3, "decent": -1.0, "bad": -2.0, "poor": 0.0, "great": 3.0}
+WEIGHTS = {"he": 0.5, "she": -0.5, "good": 2.0, "fine": 0.3, "decent": -1.0}
+WEIGHTS |= {"bad": -2.0, "poor": 0.0, "great": 3.0}
 label_names = ("negative", "positive")
 
 
@@ -69,7 +70,7 @@ def write_rows(path: Path, columns: Sequence[str], rows: Sequence[Sequence[objec
 
 
 def options(**changes: str | None) -> list[str]:
-    """``OPTIONS`` with some changed: ``model="fair.py"``; None takes one out, "" leaves it without a value."""
+    """``OPTIONS`` with some changed, as in ``model="fair.py"``; None takes one out."""
     values: dict[str, str | None] = {}
     for word in OPTIONS:
         if word.startswith("--"):

@@ -9,7 +9,8 @@ from fakes.embedding_models import TABLE, FieldModel, classifier, field_schema
 from rif_plugins.core.outcomes import TARGETS, Outcome
 from rif_plugins.tables import ColumnSpec, FieldLayout, TableSchema
 from rif_plugins.tabular.embedding_moves import category_move, number_move
-from rif_plugins.tabular.embedding_search import GradientSearch, GradientSettings, aimed_labels
+from rif_plugins.tabular.embedding_path import GradientSettings, aimed_labels
+from rif_plugins.tabular.embedding_search import GradientSearch
 from rif_plugins.tabular.embedding_space import EmbeddingSpace
 from rif_plugins.tabular.losses import loss_values
 

@@ -202,6 +202,17 @@ def test_masked_features_stay(target: Target) -> None:
 
 
 @every_attack
+def test_a_constant_column_stays(target: Target) -> None:
+    schema = SCHEMA.with_columns({"gain": {"low": 0.5, "high": 0.5}})
+    x = X.copy()
+    x[:, 1] = 0.5
+    pairs = target.build(mixed_classifier(), schema).generate_pairs(x, Y)
+    assert (pairs.perturbed_original[:, 1] == 0.5).all()
+    assert (pairs.perturbed_original != pairs.original).any()
+    assert not schema.violations(pairs.perturbed_original, pairs.original).any()
+
+
+@every_attack
 def test_relations_hold(target: Target) -> None:
     rule = Relation("gain only after 30", lambda x: (x[:, 0] >= 30) | (x[:, 1] == 0), repair=no_gain)
     schema = mixed_schema(relations=(rule,))

@@ -257,6 +257,7 @@ def test_wrong_input_is_named() -> None:
     assert attack().generate(np.array([], dtype=object)).shape == (0,)
 
 
+@pytest.mark.slow
 def test_nothing_of_textattack_is_imported(run_python) -> None:
     code = (
         "import numpy as np, sys\n"

@@ -1,0 +1,328 @@
+"""From the arguments of `rif tabular` to rows, labels, a schema and a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rif_plugins.errors import DataError, UsageError, VictimError
+from rif_plugins.optional import require
+from rif_plugins.runner.tabular_attacks import ATTACK_NAMES, AttackBudget, RowTarget
+from rif_plugins.tables import TableEncoder, TableSchema
+from rif_plugins.tables.inference import label_of
+from rif_plugins.victims.base import checked_label_names
+from rif_plugins.victims.python_file import run_file
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+LABEL_NAMES = ("label", "target", "class", "y")
+
+
+@dataclass(frozen=True)
+class TabularOptions:
+    """What `rif tabular` was asked for; see its ``--help`` for the meaning of each.
+
+    Attributes:
+        model, data, schema: Files; no schema: it is inferred.
+        attacks: Names, in order.
+        budget: What a seed may cost.
+        n_seeds: Rows that the attacks start from; None: every row.
+    """
+
+    model: Path
+    data: Path
+    schema: Path | None = None
+    attacks: tuple[str, ...] = ATTACK_NAMES
+    budget: AttackBudget = field(default_factory=AttackBudget)
+    n_seeds: int | None = 100
+    seed: int = 0
+    sensitive: tuple[str, ...] = ()
+    immutable: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    label_column: str | None = None
+    label_names: tuple[str, ...] | None = None
+    labels: str = "given"
+    gradients: str = "auto"
+    scaling: str = "identity"
+    one_hot: tuple[str, ...] | bool = False
+    reads: str = "auto"
+    missing: str = "error"
+    out_of_range: str = "raise"
+    limit: int | None = None
+    batch_size: int = 4096
+    max_records: int | None = 2000
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for ``run.json``; of files only their names."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values |= {"model": self.model.name, "data": self.data.name}
+        values["schema"] = None if self.schema is None else self.schema.name
+        values["budget"] = vars(self.budget)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+
+@dataclass(frozen=True)
+class TabularInput:
+    """Everything that attacks need.
+
+    Attributes:
+        options: What was asked for.
+        encoder: From raw rows to the array and back.
+        x: Rows ``(n, d)``.
+        y: Right labels ``(n,)``, or the model's own.
+        numbers: ``(n,)`` the row of the file that each comes from, from 1 on, header not counted.
+        label_names: Names of the classes.
+        target: The classifier.
+        reads: What the model is called with.
+        is_inferred: The schema was guessed from the data.
+        notes: What the user should know, one line each.
+    """
+
+    options: TabularOptions
+    encoder: TableEncoder
+    x: FloatArray
+    y: IntArray
+    numbers: IntArray
+    label_names: tuple[str, ...]
+    target: RowTarget
+    reads: str
+    is_inferred: bool
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def prepare(cls, options: TabularOptions) -> TabularInput:
+        """Run the model's file, read the table, describe it, try the model on its first rows.
+
+        Raises:
+            UsageError: A file, column, label or setting cannot be used.
+        """
+        module = run_file(options.model)
+        if not hasattr(module, "model"):
+            raise VictimError(
+                f"{options.model.name} sets no variable `model`: set it to a fitted scikit-learn classifier, "
+                "a torch module, a classifier of ART, or a function of rows"
+            )
+        frame, numbers, notes = read_table(options)
+        own = getattr(module, "encoder", None)
+        encoder, label, is_inferred = describe_table(options, frame, own, getattr(module, "relations", ()))
+        x = encoder.encode(frame, out_of_range=options.out_of_range)  # type: ignore[arg-type]
+        encoder.schema.check(x, options.data.name)
+        from rif_plugins.tabular.estimators import as_estimator
+        from rif_plugins.tabular.gradients import prediction_source
+
+        found = as_estimator(module.model, encoder, x, reads=options.reads)  # type: ignore[arg-type]
+        names = _class_names(options, module, found)
+        target = RowTarget(found.plain, encoder.schema, found.packed)
+        if label is None:
+            y = np.argmax(prediction_source(found.plain, batch_size=options.batch_size).probabilities(x), 1)
+        else:
+            y = class_numbers(frame[label], names, found.n_labels, numbers)
+        if len(np.unique(y)) < 2:
+            notes.append(
+                f"all {len(y)} rows have the label {_shown(names, int(y[0]))}: rates are of one class"
+            )
+        shown = names or tuple(str(number) for number in range(found.n_labels))
+        return cls(
+            options, encoder, x, y.astype(np.int64), numbers, shown, target, found.reads, is_inferred,
+            tuple(notes),
+        )  # fmt: skip
+
+
+def read_table(options: TabularOptions) -> tuple[Any, IntArray, list[str]]:
+    """A CSV, TSV or Parquet file with its row numbers and notes.
+
+    Raises:
+        DataError: No such file, no such table, no row.
+    """
+    pandas = require("pandas", purpose="tables")
+    path = options.data
+    if not path.is_file():
+        raise DataError(f"no data file {str(path)!r}: expected a CSV, TSV or Parquet file with a header")
+    suffix = path.suffix.lower()
+    try:
+        if suffix in (".parquet", ".pq"):
+            frame = pandas.read_parquet(path)
+        elif suffix in (".csv", ".tsv", ".txt"):
+            frame = pandas.read_csv(path, sep=_separator(path), skipinitialspace=True)
+        else:
+            raise DataError(f"{path.name} ends in {suffix!r}, expected .csv, .tsv or .parquet: convert it")
+    except (ValueError, OSError) as error:
+        if isinstance(error, DataError):
+            raise
+        what = " ".join(str(error).split())[:160] or type(error).__name__
+        raise DataError(f"cannot read {path.name} as a table ({what}): write the file again") from error
+    frame.columns = [str(name).strip() for name in frame.columns]
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise DataError(f"{path.name} has two columns called {twice[0]!r}: rename one")
+    numbers = np.arange(1, len(frame) + 1)
+    notes = []
+    if options.missing == "drop":
+        complete = ~frame.isna().any(axis=1).to_numpy()
+        if not complete.all():
+            notes.append(f"{int((~complete).sum())} of {len(frame)} rows miss a value and were dropped")
+        frame, numbers = frame[complete].reset_index(drop=True), numbers[complete]
+    if options.limit is not None:
+        frame, numbers = frame.iloc[: options.limit].reset_index(drop=True), numbers[: options.limit]
+    if not len(frame):
+        raise DataError(f"{path.name} holds no row, expected one or more below the header")
+    return frame, numbers, notes
+
+
+def _separator(path: Path) -> str:
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        head = file.readline()
+    return max(",;\t", key=head.count)
+
+
+def describe_table(
+    options: TabularOptions, frame: Any, own: Any, relations: Sequence[Any]
+) -> tuple[TableEncoder, str | None, bool]:
+    """The encoder of a table, the name of its label column, and whether the schema was guessed.
+
+    Args:
+        options: Schema file and marks.
+        frame: The rows.
+        own: An encoder that the model's file brought, or None.
+        relations: Rules between columns that it brought.
+
+    Raises:
+        DataError: The schema does not fit the table, or no column is sensitive.
+    """
+    if own is not None:
+        if not isinstance(own, TableEncoder):
+            raise UsageError(f"the variable `encoder` is {type(own).__name__}, expected a TableEncoder")
+        if options.schema or options.sensitive or options.immutable or options.categorical:
+            raise UsageError(
+                "the model's file brings its own `encoder` with a schema: leave --schema, --sensitive, "
+                "--immutable and --categorical out"
+            )
+        label = label_column(options, frame, own.raw.names)
+        return own, label, False
+    if options.schema is not None:
+        raw = TableSchema.from_toml(options.schema, relations)
+        label = label_column(options, frame, raw.names)
+        raw = _marked(raw, options)
+    else:
+        if not options.sensitive:
+            raise UsageError(
+                "without --schema the sensitive columns are needed: say --sensitive NAME,NAME; "
+                f"the table has {', '.join(frame.columns)}"
+            )
+        label = label_column(options, frame, None)
+        raw = TableSchema.infer(
+            frame,
+            sensitive=options.sensitive,
+            immutable=options.immutable,
+            label=label if label is not None else _named_label(options, frame),
+            kinds=dict.fromkeys(options.categorical, "categorical"),
+        )
+        raw = TableSchema(raw.columns, tuple(relations))
+    if not any(column.sensitive for column in raw.columns):
+        raise DataError("no column of the schema is sensitive: mark one with `sensitive = true`")
+    encoder = TableEncoder(raw, scaling=options.scaling, one_hot=options.one_hot)  # type: ignore[arg-type]
+    return encoder, label, options.schema is None
+
+
+def _marked(raw: TableSchema, options: TabularOptions) -> TableSchema:
+    """The schema with the marks of the command line in place of its own, where there are any."""
+    changes: dict[str, dict[str, Any]] = {column.name: {} for column in raw.columns}
+    for mark, names in (("sensitive", options.sensitive), ("immutable", options.immutable)):
+        for name in names:
+            raw.column(name)
+        for name in raw.names if names else ():
+            changes[name][mark] = name in names
+    return raw.with_columns({name: marks for name, marks in changes.items() if marks})
+
+
+def label_column(options: TabularOptions, frame: Any, described: Sequence[str] | None) -> str | None:
+    """The name of the label column; None where the model's own answers are the labels.
+
+    Args:
+        options: What the user named.
+        frame: The rows.
+        described: The columns of the schema; None where it is still to be inferred.
+
+    Raises:
+        DataError: It cannot be told.
+    """
+    if options.labels == "predicted":
+        return None
+    if options.label_column is not None:
+        if options.label_column not in frame.columns:
+            raise DataError(
+                f"--label-column {options.label_column}: the table has no such column: it has "
+                f"{', '.join(frame.columns)}"
+            )
+        return options.label_column
+    others = [name for name in frame.columns if name not in (described or ())]
+    named = [name for name in others if name.lower() in LABEL_NAMES]
+    if len(named) == 1:
+        return named[0]
+    if described is not None and len(others) == 1:
+        return others[0]
+    raise DataError(
+        f"which column holds the label? Say --label-column NAME (one of {', '.join(others) or 'none'}), "
+        "or --labels predicted to take the model's own answers"
+    )
+
+
+def _named_label(options: TabularOptions, frame: Any) -> str | None:
+    """A label column that is left out of the schema although its values are not used."""
+    if options.label_column in frame.columns:
+        return options.label_column
+    return next((name for name in frame.columns if name.lower() in LABEL_NAMES), None)
+
+
+def _class_names(options: TabularOptions, module: Any, found: Any) -> tuple[str, ...] | None:
+    names: tuple[str, ...] | None = found.class_names
+    origin = "classes_ of the model"
+    if getattr(module, "label_names", None) is not None:
+        origin = f"{options.model.name}, label_names"
+        names = checked_label_names(list(module.label_names), origin)
+    if options.label_names is not None:
+        origin = "--label-names"
+        names = checked_label_names(list(options.label_names), origin)
+    if names is not None and len(names) != found.n_labels:
+        raise UsageError(f"{origin}: {len(names)} names for {found.n_labels} classes: name each class once")
+    return names
+
+
+def class_numbers(values: Any, names: tuple[str, ...] | None, n_labels: int, numbers: IntArray) -> IntArray:
+    """Class numbers ``(n,)`` of raw labels.
+
+    Args:
+        values: The label column.
+        names: Names of the classes in the model's order; None: the labels are class numbers.
+        n_labels: Number of classes.
+        numbers: Row numbers, for messages.
+
+    Raises:
+        DataError: A label is missing or is none of the classes.
+    """
+    if values.isna().any():
+        row = numbers[int(np.flatnonzero(values.isna())[0])]
+        raise DataError(f"the label of row {row} is missing: fill it, or say --missing drop")
+    texts = [label_of(value) for value in values.tolist()]
+    plain = {str(number): number for number in range(n_labels)}
+    place = plain if names is None else {name: number for number, name in enumerate(names)}
+    if names is not None and not set(texts) <= place.keys() and set(texts) <= plain.keys():
+        place = plain
+    for row, text in zip(numbers, texts, strict=True):
+        if text not in place:
+            advice = (
+                "" if names is not None else ": say --label-names A,B in the order of the model's classes"
+            )
+            raise DataError(f"the label of row {row} is {text!r}, expected one of {', '.join(place)}{advice}")
+    return np.asarray([place[text] for text in texts], dtype=np.int64)
+
+
+def _shown(names: tuple[str, ...] | None, number: int) -> str:
+    return str(number) if names is None else names[number]
