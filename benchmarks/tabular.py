@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from search_lab.provenance import provenance
 from tabular_lab import data as tables
 from tabular_lab import paper001, paper002
-from tabular_lab.models import trained
+from tabular_lab.models import living
 from tabular_lab.page import page
 
 from rif_plugins.runner.tabular_attacks import AttackBudget
@@ -74,8 +74,8 @@ def robustfair_tables(args: argparse.Namespace, loaded: Any) -> dict[str, Any]:
     """Tables 3, 4 and 6 of paper 002 for one data set."""
     rows = tables.split(loaded)
     settings = {"loss": "mse", "epochs": args.epochs, "batch_size": 128, "keep": "best_loss"}
-    model = trained("fcnn", rows, seed=0, **settings)
-    voters = [trained("fcnn", rows, seed=100 + i, **settings).target for i in range(args.voters)]
+    model = living("fcnn", rows, seed=0, **settings)
+    voters = [living("fcnn", rows, seed=100 * (i + 1), **settings).target for i in range(args.voters)]
     say(f"{loaded.name}: accuracy {model.accuracy:.3f}, trained in {model.seconds:.0f} s")
     own: dict[str, Any] = {}
     if args.paper_domain:
@@ -105,6 +105,9 @@ def robustfair_tables(args: argparse.Namespace, loaded: Any) -> dict[str, Any]:
         "data": rows.describe(),
         "epochs": args.epochs,
         "accuracy": model.accuracy,
+        "weights_seed": model.seed,
+        "is_constant": model.is_constant,
+        "majority": float(max(rows.test_y.mean(), 1 - rows.test_y.mean())),
         "table_3_4": pooled["both"],
         "table_6": {phase: pooled[phase] for phase in ("global", "local") if phase in pooled},
         "robustfair_not_ahead": paper002.not_ahead(pooled["both"]),

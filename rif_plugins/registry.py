@@ -68,4 +68,5 @@ COMMANDS = {
     "replay": ("rif_plugins.cli.replay", "ask a model again about findings: do they still hold?"),
     "report": ("rif_plugins.cli.report", "write every file of a run again from its records"),
     "score": ("rif_plugins.cli.score", "measure the log of any TextAttack attack in RIF terms"),
+    "tabular": ("rif_plugins.cli.tabular", "attack a classifier of rows, through ART, in one table"),
 }

@@ -22,6 +22,28 @@ class Trained:
     module: Any
     accuracy: float
     seconds: float
+    seed: int = 0
+    is_constant: bool = False
+
+
+def living(name: str, data: Split, *, seed: int, tries: int = 10, **settings: Any) -> Trained:
+    """The first of several networks that does not give every row the same label.
+
+    RobustFair's network has a bottleneck of two units with ReLU: where training switches both off, all
+    outputs are equal and all gradients zero. Such a network can be attacked by nobody.
+
+    Args:
+        name: A model.
+        data: Rows.
+        seed: The first seed to try; the next ones follow.
+        tries: How many.
+        **settings: Those of ``train``.
+    """
+    for number in range(tries):
+        model = trained(name, data, seed=seed + number, **settings)
+        if not model.is_constant:
+            break
+    return model
 
 
 def trained(name: str, data: Split, *, seed: int, rows: int | None = None, **settings: Any) -> Trained:
@@ -40,8 +62,10 @@ def trained(name: str, data: Split, *, seed: int, rows: int | None = None, **set
         module, model_inputs(name, data.schema, data.train_x[some]), data.train_y[some], seed=seed, **settings
     )
     inputs = model_inputs(name, data.schema, data.test_x)
-    right = predict(module, inputs).argmax(axis=1) == data.test_y
-    return Trained(as_target(name, module, data), module, float(right.mean()), log.seconds)
+    answers = predict(module, inputs)
+    right = float((answers.argmax(axis=1) == data.test_y).mean())
+    is_constant = bool(np.ptp(answers, axis=0).max() < 1e-6)
+    return Trained(as_target(name, module, data), module, right, log.seconds, seed, is_constant)
 
 
 def as_target(name: str, module: Any, data: Split) -> RowTarget:

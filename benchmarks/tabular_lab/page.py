@@ -67,44 +67,16 @@ def _data_set(block: dict[str, Any]) -> list[str]:
         f"### {block['name']}",
         "",
         f"{about['train_rows']} training and {about['test_rows']} test rows, {about['features']} features, "
-        f"sensitive: {many} ({about['counterparts']} counterparts); network of RobustFair, "
-        f"{block['epochs']} epochs, accuracy {block['accuracy']:.3f}.",
+        f"sensitive: {many} ({about['counterparts']} counterparts a row); network of RobustFair, "
+        f"{block['epochs']} epochs, weights of seed {block['weights_seed']}, "
+        f"accuracy {block['accuracy']:.3f} "
+        f"(the larger class: {block['majority']:.3f})"
+        + (", **the same label for every row**." if block["is_constant"] else "."),
         "",
     ]
-    head = (
-        "technique",
-        "N_f",
-        "N_b",
-        "N_f|b",
-        "own axis",
-        "sum",
-        "R_f",
-        "R_b",
-        "R_f|b",
-        "clean seeds broken",
-    )
-    keys = ("n_f", "n_b", "n_fb", "own", "sum", "r_f", "r_b", "r_fb", "broken_seeds")
-    lines += [
-        *_table(head, [[name, *(_cell(found[key]) for key in keys)] for name, found in runs.items()]),
-        "",
-    ]
-    head = (
-        "technique",
-        "TF",
-        "TB",
-        "FF",
-        "FB",
-        "similarity",
-        "outside",
-        "model rows",
-        "gradient rows",
-        "seconds",
-    )
-    keys = ("tf", "tb", "ff", "fb", "similarity", "outside", "victim_rows", "gradient_rows", "seconds")
-    lines += [
-        *_table(head, [[name, *(_cell(found[key]) for key in keys)] for name, found in runs.items()]),
-        "",
-    ]
+    for head, keys in (FOUND, COST):
+        cells = [[name, *(_cell(found[key]) for key in keys)] for name, found in runs.items()]
+        lines += [*_table(("technique", *head), cells), ""]
     lines += [_verdict(block["robustfair_not_ahead"])]
     if block["table_6"]:
         head = ("technique", "global N_b", "global sum", "global R_b", "local N_b", "local sum", "local R_b")

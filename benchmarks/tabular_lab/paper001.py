@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from rif_plugins.metrics.multi_run import multi_run_rates, reached_outcomes
-from rif_plugins.runner.tabular_attacks import AttackBudget, build_attack, measure, run_attack
+from rif_plugins.runner.tabular_attacks import AttackBudget, build_attack, run_attack
+from rif_plugins.runner.tabular_measure import measure
 from rif_plugins.tables import FieldLayout
 from rif_plugins.tables.datasets import TableData
 from rif_plugins.tabular import rif_table

@@ -8,15 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rif_plugins.runner.tabular_attacks import (
-    AXES,
-    AttackBudget,
-    MeasuredAttack,
-    RowTarget,
-    draw_seeds,
-    measure,
-    run_attack,
-)
+from rif_plugins.runner.tabular_attacks import AXES, AttackBudget, RowTarget, run_attack
+from rif_plugins.runner.tabular_measure import MeasuredAttack, draw_seeds, measure
 from rif_plugins.tabular import rif_table
 
 from .data import Split
@@ -50,7 +43,7 @@ def run(
         seed: Of the clustering, the draws and the attacks.
         settings: Further settings of all attacks.
     """
-    index, chosen = draw_seeds(data.test_x, data.test_y, n_seeds, seed)
+    index, chosen = draw_seeds(data.test_x, data.test_y, data.schema, n_seeds, seed)
     x, y = np.asarray(data.schema.project(data.test_x[index], data.test_x[index])), data.test_y[index]
     before = rif_table(target.estimator, x, y, data.schema, keep_outcomes=True)
     is_clean = np.asarray(before.outcomes == 0)

@@ -134,6 +134,7 @@ def load_run(path: Path) -> RunResult:
     Raises:
         DataError: Neither of both, or a file is broken.
     """
+    path = _run_of(path)
     if path.is_dir():
         if not (path / RUN_FILE).is_file() and (path / RESULTS_FILE).is_file():
             return _bare_run(path / RESULTS_FILE)

@@ -42,8 +42,11 @@ def search_difference(
     open_twins = search.twins()
     if open_twins:
         first, second, reason = yield from search.run(first, second, open_twins)
-    if reason != "success" and not (original.table.is_complete and similar.table.is_complete):
-        reason = "budget"
+    if reason != "success":
+        # As for the other targets, a pair that stands is shown as it was.
+        first, second = first[:1], second[:1]
+        if not (original.table.is_complete and similar.table.is_complete):
+            reason = "budget"
     return result_of(first, second, label, reason, negative_gap)
 
 

@@ -52,7 +52,8 @@ class ReachSettings:
             only those that a search is about to use.
         optimism: A search stops when even the sum of the largest remaining effects, times this factor,
             would not change the label. Effects add up in the logits of a linear model, where 1 loses
-            nothing; infinity never stops early. Not used with ``filter_first``.
+            nothing (with more than two classes: but for labels met on the way to another); infinity never
+            stops early. Not used with ``filter_first``.
         shares_probes: Take effects measured on the original as estimates for the similar texts; whatever
             is found there is measured. False probes every text.
     """

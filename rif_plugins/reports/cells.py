@@ -19,13 +19,26 @@ class Value:
     high: float | None = None
     successes: int | None = None
     total: float | None = None
+    is_share: bool = False
 
     @classmethod
-    def of(cls, data: object) -> Value:
-        """Read ``{"value", "low", "high", "successes", "total"}``; anything else is an absent value."""
+    def of(cls, data: object, *, is_share: bool = False) -> Value:
+        """Read ``{"value", "low", "high", "successes", "total"}``; anything else is an absent value.
+
+        Args:
+            data: One figure of a summary.
+            is_share: Print as percent even where no successes were counted.
+        """
         if not isinstance(data, Mapping):
             return cls()
-        return cls(*(data.get(name) for name in ("value", "low", "high", "successes", "total")))
+        return cls(
+            value=data.get("value"),
+            low=data.get("low"),
+            high=data.get("high"),
+            successes=data.get("successes"),
+            total=data.get("total"),
+            is_share=is_share or data.get("successes") is not None,
+        )
 
     @property
     def is_known(self) -> bool:
@@ -52,7 +65,7 @@ class Value:
         return f"{self._shown(self.low)} to {self._shown(self.high)}"
 
     def _shown(self, number: float) -> str:
-        return f"{number:.1%}" if self.successes is not None else number_text(number)
+        return f"{number:.1%}" if self.is_share else number_text(number)
 
     def __str__(self) -> str:
         return f"{self.short} {self.bracket}".rstrip()

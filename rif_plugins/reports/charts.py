@@ -210,7 +210,7 @@ def _quadrants(axes: Axes, chart: Quadrants) -> None:
         size = (figures.CELL_WIDTH, figures.CELL_HEIGHT)
         axes.add_patch(Rectangle((box.x, box.y), *size, facecolor="#f1f3f5", **frame))
         _text(axes, box.x + 9, box.y + 19, f"{box.total:,}", middle=True, weight="bold", size=11)
-        told = f"before edits {box.before:,}\nby edits {box.reached:,}"
+        told = f"before edits {box.before:,}\nby edits {box.reached:,}" if box.total else ""
         _text(axes, box.x + 9, box.y + 45, told, middle=True, colour=_QUIET, size=7)
         colour = COLOURS[box.outcome]
         hatched: dict[str, Any] = {

@@ -64,9 +64,11 @@ def sentences(comparison: Mapping[str, Any]) -> list[str]:
             f"{_axis(change['axis'])} and after it on {_axis(change['other_axis'])}; "
             f"the paired tests {support} them apart on both."
         )
+    ties: dict[str, list[str]] = {}
     for tie in comparison.get("ties") or []:
-        first, second = map(printable, tie["models"])
-        lines.append(f"On {_axis(tie['axis'])} the intervals of {first} and {second} overlap.")
+        ties.setdefault(tie["axis"], []).append(" and ".join(map(printable, tie["models"])))
+    for axis, pairs in ties.items():
+        lines.append(f"On {_axis(axis)} the intervals overlap of {', of '.join(pairs)}.")
     if conflicts := comparison.get("n_label_conflicts"):
         lines.append(f"{int(conflicts):,} shared pairs have other labels in other runs.")
     return lines
@@ -100,7 +102,7 @@ def tests_table(comparison: Mapping[str, Any]) -> Table:
     """Paired tests of every two models."""
     rows = []
     for test in comparison.get("tests") or []:
-        difference = Value(test.get("difference"), test.get("low"), test.get("high"), 0)
+        difference = Value(test.get("difference"), test.get("low"), test.get("high"), is_share=True)
         rows.append(
             (
                 f"{printable(test['first'])}, {printable(test['second'])}",

@@ -237,13 +237,13 @@ def movement_tables(run: RunResult) -> list[Table]:
         "nearer_side_flips_rate": "One side flips: it is the one nearer to the threshold",
     }
     epsilon = {
-        "median": "Median error of a text, the worst met (ε)",
-        "percentile_90": "90th percentile of ε",
+        "median": "Median over the texts",
+        "percentile_90": "90th percentile over the texts",
     }
     parts = (("How the two sides move", "steps", steps), ("What a flip takes", "flips", flips))
     tables = [
         Table(title, ("Figure", "Value"), _known_rows(run.summary.get(key) or {}, names))
-        for title, key, names in (*parts, ("Largest errors met", "epsilon", epsilon))
+        for title, key, names in (*parts, ("Largest error met for a text (ε)", "epsilon", epsilon))
     ]
     return [table for table in tables if table.rows]
 
@@ -363,7 +363,9 @@ def _count(block: Mapping[str, Any], name: str) -> int:
 
 def _known_rows(block: Mapping[str, Any], names: Mapping[str, str]) -> tuple[tuple[Cell, ...], ...]:
     """Title and value of the figures that are there."""
-    rows = ((title, Value.of(block.get(name))) for name, title in names.items())
+    rows = (
+        (title, Value.of(block.get(name), is_share=name.endswith("_rate"))) for name, title in names.items()
+    )
     return tuple(row for row in rows if row[1].is_known)
 
 

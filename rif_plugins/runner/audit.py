@@ -82,6 +82,7 @@ class Audit:
         _refuse_same_ids(examples)
         checks = _checked_victim(parts, examples, texts)
         check_labels(examples.examples, parts.engine.n_labels)
+        _check_names(names, parts)
         if options.filter_first is None:
             options = replace(options, filter_first=decides_filter_first(options, parts, texts))
         return cls(options, parts, examples, checks)
@@ -252,6 +253,15 @@ def _checked_victim(parts: Parts, examples: ExampleSet, texts: Sequence[str]) ->
     if broken is not None:
         raise UsageError(f"the victim {parts.victim.name} cannot be audited: {broken.message}")
     return [check.to_dict() for check in checks]
+
+
+def _check_names(names: Sequence[str] | None, parts: Parts) -> None:
+    n_labels = parts.engine.n_labels
+    if names is not None and n_labels is not None and len(names) != n_labels:
+        raise UsageError(
+            f"the victim {parts.victim.name} has {n_labels} classes, got {len(names)} names "
+            f"({', '.join(names)}): give one a class, in the order of its columns"
+        )
 
 
 def _cache_state(parts: Parts) -> str:

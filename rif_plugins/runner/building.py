@@ -85,8 +85,7 @@ def build_parts(options: AuditOptions, victim: Victim | None = None) -> Parts:
         victim.predict,
         output=output,
         batch_size=settings.batch_size,
-        # Remembered answers are free, so with a budget a warm cache would search further than a cold one.
-        store=store if options.query_budget is None else None,
+        store=store,
         fingerprint=fingerprint.value,
     )
     scorer = load_scorer(settings.entailment)

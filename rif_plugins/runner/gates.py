@@ -134,7 +134,10 @@ def read_baseline(path: Path) -> frozenset[str]:
             ) from error
         if data.get("schema") != SCHEMA:
             raise DataError(f"--baseline {path}, line {number}: expected a record of schema {SCHEMA}")
-        record = Record.from_dict(data)
+        try:
+            record = Record.from_dict(data)
+        except DataError as error:
+            raise DataError(f"--baseline {path}, line {number}: {error}") from error
         if record.is_found:
             ids.add(record.id)
     return frozenset(ids)

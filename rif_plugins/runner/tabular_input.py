@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from rif_plugins.errors import DataError, UsageError, VictimError
 from rif_plugins.optional import require
 from rif_plugins.runner.tabular_attacks import ATTACK_NAMES, AttackBudget, RowTarget
+from rif_plugins.runner.tabular_labels import class_names, class_numbers, label_column, likely_label
 from rif_plugins.tables import TableEncoder, TableSchema
-from rif_plugins.tables.inference import label_of
-from rif_plugins.victims.base import checked_label_names
 from rif_plugins.victims.python_file import run_file
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-LABEL_NAMES = ("label", "target", "class", "y")
 
 
 @dataclass(frozen=True)
@@ -116,16 +114,15 @@ class TabularInput:
         from rif_plugins.tabular.gradients import prediction_source
 
         found = as_estimator(module.model, encoder, x, reads=options.reads)  # type: ignore[arg-type]
-        names = _class_names(options, module, found)
+        names = class_names(options.label_names, module, found)
         target = RowTarget(found.plain, encoder.schema, found.packed)
         if label is None:
             y = np.argmax(prediction_source(found.plain, batch_size=options.batch_size).probabilities(x), 1)
         else:
             y = class_numbers(frame[label], names, found.n_labels, numbers)
         if len(np.unique(y)) < 2:
-            notes.append(
-                f"all {len(y)} rows have the label {_shown(names, int(y[0]))}: rates are of one class"
-            )
+            only = str(y[0]) if names is None else names[int(y[0])]
+            notes.append(f"all {len(y)} rows have the label {only}: the rates are those of one class")
         shown = names or tuple(str(number) for number in range(found.n_labels))
         return cls(
             options, encoder, x, y.astype(np.int64), numbers, shown, target, found.reads, is_inferred,
@@ -204,11 +201,10 @@ def describe_table(
                 "the model's file brings its own `encoder` with a schema: leave --schema, --sensitive, "
                 "--immutable and --categorical out"
             )
-        label = label_column(options, frame, own.raw.names)
-        return own, label, False
+        return own, label_column(options.labels, options.label_column, frame, own.raw.names), False
     if options.schema is not None:
         raw = TableSchema.from_toml(options.schema, relations)
-        label = label_column(options, frame, raw.names)
+        label = label_column(options.labels, options.label_column, frame, raw.names)
         raw = _marked(raw, options)
     else:
         if not options.sensitive:
@@ -216,12 +212,12 @@ def describe_table(
                 "without --schema the sensitive columns are needed: say --sensitive NAME,NAME; "
                 f"the table has {', '.join(frame.columns)}"
             )
-        label = label_column(options, frame, None)
+        label = label_column(options.labels, options.label_column, frame, None)
         raw = TableSchema.infer(
             frame,
             sensitive=options.sensitive,
             immutable=options.immutable,
-            label=label if label is not None else _named_label(options, frame),
+            label=label if label is not None else likely_label(options.label_column, frame),
             kinds=dict.fromkeys(options.categorical, "categorical"),
         )
         raw = TableSchema(raw.columns, tuple(relations))
@@ -240,89 +236,3 @@ def _marked(raw: TableSchema, options: TabularOptions) -> TableSchema:
         for name in raw.names if names else ():
             changes[name][mark] = name in names
     return raw.with_columns({name: marks for name, marks in changes.items() if marks})
-
-
-def label_column(options: TabularOptions, frame: Any, described: Sequence[str] | None) -> str | None:
-    """The name of the label column; None where the model's own answers are the labels.
-
-    Args:
-        options: What the user named.
-        frame: The rows.
-        described: The columns of the schema; None where it is still to be inferred.
-
-    Raises:
-        DataError: It cannot be told.
-    """
-    if options.labels == "predicted":
-        return None
-    if options.label_column is not None:
-        if options.label_column not in frame.columns:
-            raise DataError(
-                f"--label-column {options.label_column}: the table has no such column: it has "
-                f"{', '.join(frame.columns)}"
-            )
-        return options.label_column
-    others = [name for name in frame.columns if name not in (described or ())]
-    named = [name for name in others if name.lower() in LABEL_NAMES]
-    if len(named) == 1:
-        return named[0]
-    if described is not None and len(others) == 1:
-        return others[0]
-    raise DataError(
-        f"which column holds the label? Say --label-column NAME (one of {', '.join(others) or 'none'}), "
-        "or --labels predicted to take the model's own answers"
-    )
-
-
-def _named_label(options: TabularOptions, frame: Any) -> str | None:
-    """A label column that is left out of the schema although its values are not used."""
-    if options.label_column in frame.columns:
-        return options.label_column
-    return next((name for name in frame.columns if name.lower() in LABEL_NAMES), None)
-
-
-def _class_names(options: TabularOptions, module: Any, found: Any) -> tuple[str, ...] | None:
-    names: tuple[str, ...] | None = found.class_names
-    origin = "classes_ of the model"
-    if getattr(module, "label_names", None) is not None:
-        origin = f"{options.model.name}, label_names"
-        names = checked_label_names(list(module.label_names), origin)
-    if options.label_names is not None:
-        origin = "--label-names"
-        names = checked_label_names(list(options.label_names), origin)
-    if names is not None and len(names) != found.n_labels:
-        raise UsageError(f"{origin}: {len(names)} names for {found.n_labels} classes: name each class once")
-    return names
-
-
-def class_numbers(values: Any, names: tuple[str, ...] | None, n_labels: int, numbers: IntArray) -> IntArray:
-    """Class numbers ``(n,)`` of raw labels.
-
-    Args:
-        values: The label column.
-        names: Names of the classes in the model's order; None: the labels are class numbers.
-        n_labels: Number of classes.
-        numbers: Row numbers, for messages.
-
-    Raises:
-        DataError: A label is missing or is none of the classes.
-    """
-    if values.isna().any():
-        row = numbers[int(np.flatnonzero(values.isna())[0])]
-        raise DataError(f"the label of row {row} is missing: fill it, or say --missing drop")
-    texts = [label_of(value) for value in values.tolist()]
-    plain = {str(number): number for number in range(n_labels)}
-    place = plain if names is None else {name: number for number, name in enumerate(names)}
-    if names is not None and not set(texts) <= place.keys() and set(texts) <= plain.keys():
-        place = plain
-    for row, text in zip(numbers, texts, strict=True):
-        if text not in place:
-            advice = (
-                "" if names is not None else ": say --label-names A,B in the order of the model's classes"
-            )
-            raise DataError(f"the label of row {row} is {text!r}, expected one of {', '.join(place)}{advice}")
-    return np.asarray([place[text] for text in texts], dtype=np.int64)
-
-
-def _shown(names: tuple[str, ...] | None, number: int) -> str:
-    return str(number) if names is None else names[number]

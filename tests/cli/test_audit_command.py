@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from xml.etree import ElementTree as Xml
 import pytest
 from fakes.audit_world import VICTIM, options, run_rif, write_rows, write_world
 
-from rif_plugins.cache.store import CacheWarning
 from rif_plugins.cli.main import main
 from rif_plugins.core.result_files import read_records
 from rif_plugins.core.run_result import RunResult
@@ -313,10 +313,15 @@ def test_an_example_that_fails_is_counted_and_the_rest_goes_on(
     assert run.summary["n_pairs"] == 3
 
 
-def test_a_cache_that_cannot_be_opened_is_said_and_left_out(world: Path) -> None:
+def test_a_cache_that_cannot_be_opened_is_said_and_left_out(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["audit", *options(no_cache=None), "--cache", "on", "--cache-dir", "data.csv", "--out", "out"]
-    with pytest.warns(CacheWarning, match=r"data\.csv/.* cannot be used .*: the run goes on without"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
         assert main([*command, "--quiet"]) == 0
+    line = r"rif: the cache data\.csv/.* cannot be used .*: the run goes on without it; .*\n"
+    assert re.fullmatch(line, capsys.readouterr().err)
     assert RunResult.load("out").summary["n_pairs"] == 6
 
 
@@ -444,9 +449,9 @@ MISTAKES: dict[str, tuple[list[str], Prepare | None, str]] = {
     ),
     "language model": (options(model="llm:x"), None, r"language models as victims are not available yet"),
     "names of too many classes": (
-        [*options(), "--label-names", "bad,fair,good"],
-        None,
-        r"3 .*2|2 .*3|is no class of the victim",
+        [*options(data="e.csv"), "--label-names", "bad,fair,good"],
+        _file("e.csv", "text,label\nhe is good,1\n"),
+        r"the victim victim\.py has 2 classes, got 3 names \(bad, fair, good\)",
     ),
     "out is a file": ([*options(), "--out", "data.csv"], None, r"data\.csv is a file, expected a folder"),
     "out below a file": ([*options(), "--out", "data.csv/x"], None, r"cannot write data\.csv/x"),

@@ -187,7 +187,10 @@ def test_every_success_is_asked_again_admissible_and_in_its_target(
         assert is_in_target(result.outcome, finding.target) == result.is_success
         assert (result.stop_reason == "natural") == is_in_target(result.clean_outcome, finding.target)
         if not result.is_success:
-            assert result.state == result.clean
+            assert (
+                result.state is result.clean
+                or result.state.n_edits_original == result.state.n_edits_similar == 0
+            )
         if result.stop_reason == "success":
             fresh = world.victim()(list(both)).argmax(axis=1)
             assert [int(result.state.p.argmax()), int(result.state.p_similar.argmax())] == fresh.tolist()
@@ -203,8 +206,11 @@ def test_every_success_is_asked_again_admissible_and_in_its_target(
 @settings(max_examples=50, deadline=None)
 @given(worlds(couples=True), plans)
 def test_orders_and_sharing_give_the_same_findings(world: World, chosen: ReachSettings) -> None:
+    # With several classes a label may be met on the way to one that the bound rules out.
+    optimism = 1 if world.n_labels == 2 else np.inf
+
     def summary(**changes: Any) -> list[tuple[Any, ...]]:
-        plan = SweepPlan(targets=ALL_TARGETS, settings=replace(chosen, optimism=1, **changes))
+        plan = SweepPlan(targets=ALL_TARGETS, settings=replace(chosen, optimism=optimism, **changes))
         return [
             (f.pair, f.target, f.result.is_success, texts(f) if f.result.is_success else None)
             for f in swept(world, plan, world.victim()).findings

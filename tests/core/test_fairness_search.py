@@ -58,7 +58,7 @@ def test_several_shared_edits_are_taken_while_the_gap_grows() -> None:
     assert values == sorted(values, reverse=True)
     limited = difference("a b c", weights, candidates, max_edits=2)
     assert limited.stop_reason in ("exhausted", "out_of_reach")
-    assert limited.outcome is limited.clean_outcome
+    assert limited.state == limited.clean
 
 
 def test_a_clean_pair_that_differs_is_natural() -> None:

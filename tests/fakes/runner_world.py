@@ -17,7 +17,9 @@ from rif_plugins.core.victim import VictimEngine
 from rif_plugins.entailment import EntailmentFilter
 from rif_plugins.examples.base import Example, Naming
 from rif_plugins.proposers import Candidate, TokenContext
+from rif_plugins.runner.options import AuditOptions
 from rif_plugins.runner.sweep import Sweep
+from rif_plugins.settings import FIELDS, Settings
 from rif_plugins.similar import PairSource
 
 WEIGHTS = {
@@ -182,3 +184,28 @@ def write_data(folder: Path, rows: Sequence[tuple[str, int | None]] = TEXTS) -> 
     lines = ["text,label", *(f'"{text}",{label}' for text, label in rows if text.strip())]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
+
+
+def write_candidates(folder: Path) -> Path:
+    """The candidates as a table."""
+    file = folder / "candidates.csv"
+    rows = [f"{token},{word}" for token, found in CANDIDATES.items() for word in found]
+    file.write_text("\n".join(["token,candidate", *rows]) + "\n", encoding="utf-8")
+    return file
+
+
+def audit_options(
+    folder: Path, rows: Sequence[tuple[str, int | None]] = TEXTS, **changes: Any
+) -> AuditOptions:
+    """An audit of this world's files, without filter and cache unless ``changes`` say otherwise."""
+    settings: dict[str, Any] = {
+        "proposer": f"table:{write_candidates(folder)}",
+        "entailment": "none",
+        "cache": "off",
+        "counterparts": 2,
+    }
+    settings |= {name: changes.pop(name) for name in list(changes) if name in FIELDS}
+    chosen: dict[str, Any] = {"model": str(folder / "victim.py"), "data": str(write_data(folder, rows))}
+    if not (folder / "victim.py").exists():
+        write_victim(folder)
+    return AuditOptions(**{**chosen, **changes}, settings=Settings().updated(**settings))

@@ -94,7 +94,7 @@ def test_values_as_they_are_printed(data: object, shown: str) -> None:
 
 
 def test_points_and_intervals_stay_inside_the_drawing() -> None:
-    assert figures.track(Value(0.25, 0.1, 0.5, 1, 4)) == {
+    assert figures.track(Value(0.25, 0.1, 0.5, 1, 4, True)) == {
         "point": "25.00%",
         "low": "10.00%",
         "high": "50.00%",
@@ -151,6 +151,6 @@ def test_texts_as_units_only_where_texts_have_several_pairs() -> None:
 def test_figures_that_are_not_there_are_left_out() -> None:
     run = summarised(steps={"same_direction_rate": {"value": 0.8, "low": 0.7, "high": 0.9, "total": 30}})
     (table,) = view.movement_tables(run)
-    assert table.texts() == [["of those: in the same direction", "0.8 [0.7, 0.9]"]]
+    assert table.texts() == [["of those: in the same direction", "80.0% [70.0%, 90.0%]"]]
     assert view.attack_table(run).rows == ()
     assert view.effort_table(run).rows == ()

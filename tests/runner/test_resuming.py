@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.runner_world import TEXTS, KeywordVictim, audit_options, found, write_victim
+
+from rif_plugins.core.result_files import read_records
+from rif_plugins.core.run_result import RESULTS_FILE, RUN_FILE, RunResult
+from rif_plugins.errors import DataError, UsageError
+from rif_plugins.runner import Audit
+from rif_plugins.victims.base import Victim
+
+Whole = tuple[Audit, Path, list[dict[str, Any]]]
+ROWS = TEXTS[:6]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """An audit, the folder of its undisturbed run, and its records."""
+    folder = tmp_path_factory.mktemp("whole")
+    audit = Audit.prepare(audit_options(folder, ROWS))
+    result = audit.run(folder / "out")
+    return audit, folder / "out", list(map(found, result.records))
+
+
+def stopped(source: Path, target: Path, size: int) -> None:
+    """The folder as a kill would have left it after ``size`` bytes."""
+    target.mkdir(exist_ok=True)
+    configuration = json.loads((source / RUN_FILE).read_text(encoding="utf-8"))
+    configuration["finished"] = None
+    (target / RUN_FILE).write_text(json.dumps(configuration), encoding="utf-8")
+    (target / RESULTS_FILE).write_bytes((source / RESULTS_FILE).read_bytes()[:size])
+
+
+def sizes(results: Path) -> list[int]:
+    """All ends of lines, one byte around each, and a few random places."""
+    data = results.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(data) if byte == 10]
+    near = {size + step for size in (0, *ends) for step in (-1, 0, 1)}
+    others = random.Random(0).sample(range(len(data)), 10)
+    return sorted(size for size in {*near, *others} if 0 <= size <= len(data))
+
+
+def test_a_run_that_was_killed_anywhere_goes_on_without_loss_or_repetition(
+    whole: Whole, tmp_path: Path
+) -> None:
+    audit, out, records = whole
+    all_sizes = sizes(out / RESULTS_FILE)
+    # Every offset is checked on the file; the search itself is run again for a part of them.
+    for number, size in enumerate(all_sizes):
+        stopped(out, tmp_path / "out", size)
+        if number % 6 and size not in (0, all_sizes[-1]):
+            continue
+        result = audit.run(tmp_path / "out", resume=True)
+        assert list(map(found, result.records)) == records, size
+        assert list(map(found, read_records(tmp_path / "out" / RESULTS_FILE))) == records, size
+        assert RunResult.load(tmp_path / "out").configuration["finished"] is not None
+
+
+def test_finished_examples_are_not_searched_again(tmp_path: Path) -> None:
+    options = audit_options(tmp_path, ROWS)
+    audit = Audit.prepare(options, victim=Victim("keyword", KeywordVictim(), identity=options))
+    records = list(map(found, audit.run(tmp_path / "whole").records))
+    stopped(tmp_path / "whole", tmp_path / "out", (tmp_path / "whole" / RESULTS_FILE).stat().st_size)
+    victim = KeywordVictim()
+    audit = Audit.prepare(options, victim=Victim("keyword", victim, identity=options))
+    victim.seen.clear()
+    assert list(map(found, audit.run(tmp_path / "out", resume=True).records)) == records
+    # Nobody knows whether the last example of the file is complete: it alone is done again.
+    assert victim.seen
+    assert all(", and " in text for text in victim.seen)
+
+
+def test_a_finished_run_is_left_as_it_is(whole: Whole, tmp_path: Path) -> None:
+    audit, out, records = whole
+    for name in (RUN_FILE, RESULTS_FILE):
+        (tmp_path / name).write_bytes((out / name).read_bytes())
+    rows = audit.parts.engine.rows
+    result = audit.run(tmp_path, resume=True)
+    assert audit.parts.engine.rows == rows
+    assert list(map(found, result.records)) == records
+    assert (tmp_path / RESULTS_FILE).read_bytes() == (out / RESULTS_FILE).read_bytes()
+
+
+def test_a_folder_without_results_is_begun(whole: Whole, tmp_path: Path) -> None:
+    audit, _, records = whole
+    assert list(map(found, audit.run(tmp_path / "new", resume=True).records)) == records
+
+
+def test_an_earlier_run_is_not_overwritten(whole: Whole) -> None:
+    audit, out, _ = whole
+    before = (out / RESULTS_FILE).read_bytes()
+    with pytest.raises(UsageError, match="holds an earlier run: give another folder with --out"):
+        audit.run(out)
+    assert (out / RESULTS_FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"targets": ("robust_biased",)}, "targets"),
+        ({"max_edits": 1}, "max_edits"),
+        ({"counterparts": 3}, "counterparts"),
+        ({"seed": 1}, "seed"),
+        ({"beam": 2}, "beam"),
+        ({"exhaustive": 1}, "exhaustive"),
+        ({"query_budget": 50}, "query_budget"),
+        ({"protect": ("meal",)}, "protect"),
+        ({"entailment": "embedded"}, "scorer"),
+        ({"rows": ROWS[:3]}, "data_sha256"),
+    ],
+)
+def test_another_configuration_is_refused(
+    whole: Whole, tmp_path: Path, change: dict[str, Any], name: str
+) -> None:
+    _, out, _ = whole
+    for file in ("victim.py", "data.csv"):
+        (tmp_path / file).write_bytes((out.parent / file).read_bytes())
+    stopped(out, tmp_path / "out", 4000)
+    before = (tmp_path / "out" / RESULTS_FILE).read_bytes()
+    options = audit_options(out.parent, change.pop("rows", ROWS), **change)
+    audit = Audit.prepare(options)
+    try:
+        with pytest.raises(UsageError, match=f"another {name} .* repeat its options, or give another"):
+            audit.run(tmp_path / "out", resume=True)
+    finally:
+        audit_options(out.parent, ROWS)  # the data file of the other tests
+    assert (tmp_path / "out" / RESULTS_FILE).read_bytes() == before
+
+
+def test_a_changed_model_is_refused(tmp_path: Path) -> None:
+    first = Audit.prepare(audit_options(tmp_path, ROWS))
+    first.run(tmp_path / "out")
+    write_victim(tmp_path, good=1.9)
+    with pytest.raises(UsageError, match="holds a run with another victim_fingerprint"):
+        Audit.prepare(audit_options(tmp_path, ROWS)).run(tmp_path / "out", resume=True)
+
+
+def test_what_does_not_decide_records_may_change(whole: Whole, tmp_path: Path) -> None:
+    _, out, records = whole
+    stopped(out, tmp_path / "out", 5000)
+    options = audit_options(out.parent, ROWS, batch_size=1, cache="on", cache_dir=tmp_path / "cache")
+    result = Audit.prepare(options).run(tmp_path / "out", resume=True)
+    assert list(map(found, result.records)) == records
+
+
+def test_errors_are_tried_again_and_come_back_into_order(tmp_path: Path) -> None:
+    options = audit_options(tmp_path, ROWS)
+    victim = KeywordVictim()
+    audit = Audit.prepare(options, victim=Victim("keyword", victim, identity=options))
+    victim.fail_on = "actress"
+    first = audit.run(tmp_path / "out")
+    errors = [record.example for record in first.records if record.status == "error"]
+    assert len(errors) >= 1
+    assert errors[0] != first.records[-1].example
+    victim.fail_on = None
+    again = audit.run(tmp_path / "out", resume=True)
+    assert not any(record.status == "error" for record in again.records)
+    undisturbed = audit.run(None)
+    assert list(map(found, again.records)) == list(map(found, undisturbed.records))
+    assert list(map(found, read_records(tmp_path / "out" / RESULTS_FILE))) == list(map(found, again.records))
+
+
+def test_a_broken_line_in_the_middle_is_refused(whole: Whole, tmp_path: Path) -> None:
+    audit, out, _ = whole
+    stopped(out, tmp_path / "out", 5000)
+    results = tmp_path / "out" / RESULTS_FILE
+    results.write_bytes(results.read_bytes()[:50] + b"\n" + results.read_bytes())
+    with pytest.raises(DataError, match="line 1: expected a JSON object, got broken JSON"):
+        audit.run(tmp_path / "out", resume=True)
+
+
+def test_results_without_their_configuration_are_refused(whole: Whole, tmp_path: Path) -> None:
+    audit, out, _ = whole
+    (tmp_path / RESULTS_FILE).write_bytes((out / RESULTS_FILE).read_bytes())
+    with pytest.raises(DataError, match=r"run.json cannot be read"):
+        audit.run(tmp_path, resume=True)
