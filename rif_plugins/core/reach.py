@@ -65,7 +65,7 @@ class ReachSettings:
     mask_token: str = "[MASK]"
     n_labels: int = 3
     filter_first: bool = False
-    optimism: float = 1.5
+    optimism: float = 2.0
     shares_probes: bool = True
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class ReachSettings:
         if self.max_edits is not None and self.max_edits < 0:
             raise UsageError(f"max_edits must be 0 or more, got {self.max_edits}")
         if not self.optimism >= 1:
-            raise UsageError(f"optimism must be 1 or more, got {self.optimism}: 1.5 is usual")
+            raise UsageError(f"optimism must be 1 or more, got {self.optimism}: 2 is usual")
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,7 @@ class MemberSearch(Generic[S]):
         self.settings = settings
         self.tried: set[int] = set()
         self._noted: set[tuple[tuple[int, str], ...]] = set()
+        self._tried_on: dict[tuple[tuple[int, str], ...], set[tuple[int, str]]] = {}
         reach.saliency = table.saliency
         if not table.is_complete:
             reach.stop = "budget"
@@ -189,8 +190,17 @@ class MemberSearch(Generic[S]):
 
     def _toward(self, label: int) -> Coroutine[SideStop]:
         root = _Node((self.reach.clean,), (), {p: tuple(c) for p, c in self.table.by_position.items()})
-        beam = [root]
-        while beam:
+        stop, best = yield from self._climb(root, label)
+        if label in self.reach.paths or stop == "budget" or not self._is_near(best, label):
+            return stop
+        again = yield from self._measured_again(best)
+        stop, _ = yield from self._climb(again, label)
+        return stop
+
+    def _climb(self, root: _Node[S], label: int) -> Coroutine[tuple[SideStop, _Node[S]]]:
+        """Extend the beam until the label is reached or nothing helps; also the node that came nearest."""
+        beam, best = [root], root
+        while True:
             grown = yield from gather([self._extend(node, label) for node in beam])
             nodes: dict[tuple[tuple[int, str], ...], _Node[S]] = {}
             for found, stop in grown:
@@ -199,14 +209,39 @@ class MemberSearch(Generic[S]):
                 if stop == "budget":
                     self.reach.stop = "budget"
             if label in self.reach.paths:
-                return "exhausted"
+                return "exhausted", best
             if self.reach.stop == "budget":
                 # Nothing new can be measured; what had been measured was looked at in this round.
-                return "budget"
+                return "budget", best
             last = {stop for _, stop in grown}
             ranked = sorted(nodes.values(), key=lambda n: -round(float(_margin(n.end.p, label)) / MIN_GAIN))
+            if not ranked:
+                return ("out_of_reach" if "out_of_reach" in last else "exhausted"), best
             beam = ranked[: self.settings.beam]
-        return "out_of_reach" if "out_of_reach" in last else "exhausted"
+            best = beam[0]
+
+    def _is_near(self, node: _Node[S], label: int) -> bool:
+        """Whether a search that failed ended within a fifth of its way to the label."""
+        return bool(node.keys) and _margin(node.end.p, label) > _margin(self.reach.clean.p, label) / 5
+
+    def _measured_again(self, node: _Node[S]) -> Coroutine[_Node[S]]:
+        """The node with the candidates that were not tried on it, measured on top of its edits.
+
+        Effects on the clean text mislead where words work together, such as a word that occurs twice.
+        """
+        refused = self._tried_on.get(tuple(sorted(node.keys)), set())
+        left = [c for found in node.open.values() for c in found if (c.position, c.key) not in refused]
+        pairs = [(c, self.side.combine(node.end.state, c.position, c.key)) for c in left]
+        usable = [(c, state) for c, state in pairs if state is not None]
+        rows: FloatArray = np.zeros((0, 0))
+        if usable:
+            rows = yield Score([self.side.text(state) for _, state in usable])
+        here = log_probabilities(node.end.p)
+        again: dict[int, tuple[Candidate[S], ...]] = {}
+        for (c, state), row in zip(usable, rows, strict=False):
+            fresh = Candidate(c.position, c.key, state, log_probabilities(row) - here)
+            again[c.position] = (*again.get(c.position, ()), fresh)
+        return _Node(node.path, node.keys, again)
 
     def _extend(self, node: _Node[S], label: int) -> Coroutine[tuple[list[_Node[S]], SideStop]]:
         """Up to ``beam`` admissible edits on top of a node that raise the label, the best first."""
@@ -221,6 +256,9 @@ class MemberSearch(Generic[S]):
             optimism = np.inf if settings.filter_first else settings.optimism
             if not is_in_reach(remaining, here, label, optimism=optimism, max_edits=left):
                 return found, "out_of_reach"
+            self._tried_on.setdefault(tuple(sorted(node.keys)), set()).add(
+                (candidate.position, candidate.key)
+            )
             point, is_paid = yield from self._try(node, candidate)
             remaining = without(remaining, candidate)
             if not is_paid:

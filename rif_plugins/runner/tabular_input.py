@@ -145,7 +145,7 @@ def read_table(options: TabularOptions) -> tuple[Any, IntArray, list[str]]:
         if suffix in (".parquet", ".pq"):
             frame = pandas.read_parquet(path)
         elif suffix in (".csv", ".tsv", ".txt"):
-            frame = pandas.read_csv(path, sep=_separator(path), skipinitialspace=True)
+            frame = _read_text(path)
         else:
             raise DataError(f"{path.name} ends in {suffix!r}, expected .csv, .tsv or .parquet: convert it")
     except (ValueError, OSError) as error:
@@ -154,9 +154,6 @@ def read_table(options: TabularOptions) -> tuple[Any, IntArray, list[str]]:
         what = " ".join(str(error).split())[:160] or type(error).__name__
         raise DataError(f"cannot read {path.name} as a table ({what}): write the file again") from error
     frame.columns = [str(name).strip() for name in frame.columns]
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise DataError(f"{path.name} has two columns called {twice[0]!r}: rename one")
     numbers = np.arange(1, len(frame) + 1)
     notes = []
     if options.missing == "drop":
@@ -171,12 +168,18 @@ def read_table(options: TabularOptions) -> tuple[Any, IntArray, list[str]]:
     return frame, numbers, notes
 
 
-def _separator(path: Path) -> str:
-    if path.suffix.lower() == ".tsv":
-        return "\t"
+def _read_text(path: Path) -> Any:
+    """A delimited file; the separator is the one that its header holds most of."""
+    pandas = require("pandas", purpose="tables")
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        head = file.readline()
-    return max(",;\t", key=head.count)
+        line = file.readline()
+    options = {"sep": max(",;\t", key=line.count), "skipinitialspace": True, "encoding": "utf-8-sig"}
+    # pandas calls the second of two equal columns "name.1" and says nothing.
+    names = pandas.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0].tolist()
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{path.name} has two columns called {name!r}: rename one")
+    return pandas.read_csv(path, **options)
 
 
 def describe_table(

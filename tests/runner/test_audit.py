@@ -188,7 +188,7 @@ def test_settings_that_do_not_go_with_a_sweep(settings: dict[str, Any], message:
 
 
 def test_gradient_saliency_needs_gradients(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="saliency gradient needs a white-box victim, got .*victim.py"):
+    with pytest.raises(UsageError, match=r"saliency gradient needs a white-box victim, got .*victim\.py"):
         Audit.prepare(audit_options(tmp_path, saliency="gradient"))
 
 

@@ -59,10 +59,8 @@ def test_four_workers_write_what_one_writes(tmp_path: Path, change: dict[str, ob
 @pytest.mark.slow
 def test_a_worker_that_dies_is_said_in_one_line(tmp_path: Path) -> None:
     file = write_victim(tmp_path)
-    file.write_text(
-        file.read_text(encoding="utf-8")
-        + "\n\nimport multiprocessing, os\nif multiprocessing.parent_process() is not None:\n    os._exit(9)\n",
-        encoding="utf-8",
-    )
+    with file.open("a", encoding="utf-8") as source:
+        source.write("\nimport multiprocessing, os\n")
+        source.write("if multiprocessing.parent_process() is not None:\n    os._exit(9)\n")
     with pytest.raises(UsageError, match="one of 2 worker processes ended before its work was done"):
         records(tmp_path, 2)
