@@ -76,6 +76,10 @@ def _data_set(block: dict[str, Any]) -> list[str]:
     ]
     for head, keys in (FOUND, COST):
         cells = [[name, *(_cell(found[key]) for key in keys)] for name, found in runs.items()]
+        if keys is COST[1]:
+            head = (*head, "found per 1,000 model rows")
+            for row, found in zip(cells, runs.values(), strict=True):
+                row.append(_number(1000 * found["n_fb"]["mean"] / max(found["victim_rows"]["mean"], 1)))
         lines += [*_table(("technique", *head), cells), ""]
     lines += [_verdict(block["robustfair_not_ahead"])]
     if block["table_6"]:
@@ -94,6 +98,7 @@ def _verdict(behind: dict[str, list[str]]) -> str:
         "own": "rows on each technique's own axis",
         "n_fb": "false-or-biased rows, both axes measured for all",
         "r_fb": "their share of the generated rows",
+        "per_row": "their number by rows asked of the model",
         "broken_seeds": "clean seeds broken",
     }
     parts = []
@@ -112,7 +117,9 @@ def _models(report: dict[str, Any]) -> list[str]:
         "clean row included, as in the paper; "
         f"FGSM (reach {settings['models_eps']:g}) gives AR, ADF gives IF. "
         "Embedding models are attacked by FGSM and ADF through differences of outputs (marked *), by RIFair "
-        "through their embeddings. Ranks: 1 is the model that stands best.",
+        "through their embeddings. ADF moves every feature on which both rows agree in each step, and all "
+        "counterparts are looked at; RIFair changes one field a step and looks at one counterpart, so that IF "
+        "of the two tables cannot be compared. Ranks: 1 is the model that stands best.",
         "",
     ]
     rows = report["paper_001"]

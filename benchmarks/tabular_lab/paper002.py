@@ -101,19 +101,25 @@ def not_ahead(figures_by_name: dict[str, dict[str, dict[str, Any]]]) -> dict[str
 
     Returns:
         By figure: ``n_fb``, all rows measured on both axes; ``own``, each technique's own axis, as in the
-        paper; ``r_fb``, the share of rows; ``broken_seeds``, the share of clean seeds.
+        paper; ``r_fb``, the share of rows; ``per_row``, found rows by rows asked of the model;
+        ``broken_seeds``, the share of clean seeds.
     """
     if "robustfair" not in figures_by_name:
         return {}
-    ours, out = figures_by_name["robustfair"], {}
-    for key in ("own", "n_fb", "r_fb", "broken_seeds"):
-        best = ours[key]["mean"]
+    out: dict[str, list[str]] = {}
+    for key in ("own", "n_fb", "r_fb", "per_row", "broken_seeds"):
+        values = {name: _value(found, key) for name, found in figures_by_name.items()}
+        best = values["robustfair"]
         out[key] = [
             name
-            for name, other in figures_by_name.items()
-            if AXES[name] != "both"
-            and best is not None
-            and other[key]["mean"] is not None
-            and other[key]["mean"] >= best
+            for name, value in values.items()
+            if AXES[name] != "both" and best is not None and value is not None and value >= best
         ]
     return out
+
+
+def _value(found: dict[str, dict[str, Any]], key: str) -> float | None:
+    if key == "per_row":
+        asked = found["victim_rows"]["mean"]
+        return found["n_fb"]["mean"] / asked if asked else None
+    return found[key]["mean"]

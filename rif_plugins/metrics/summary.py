@@ -58,8 +58,8 @@ def summarise_run(
         n_resamples: Resamples of the bootstrap (fewer with very many examples).
 
     Returns:
-        Plain JSON values. Of the whole run and, under ``by_attribute``, ``by_value`` and ``by_label``, of
-        each part: counts; ``accuracy``, ``individual_fairness_rate`` and ``fair_f1_score`` of the clean pairs
+        Plain JSON values. Of the whole run and, under ``by_attribute``, ``by_value`` (main shares only) and
+        ``by_label``, of each part: counts; ``accuracy``, ``individual_fairness_rate`` and ``fair_f1_score`` of the clean pairs
         and their outcomes (``clean``); resistance on the three axes; natural and induced rate; ``attack``
         (pooled outcomes) and ``n_attack``; ``texts``; ``by_target``; edits, equivalence and costs; ``steps``
         and ``flips`` of the trajectories of the three targets; ``epsilon``.
@@ -97,7 +97,7 @@ def summarise_run(
             "attribute": attribute,
             "value_from": before,
             "value_to": after,
-            **block(table["value"] == index),
+            **_shares(table.select(table["value"] == index)),
         }
         for (attribute, before, after), index in _used(table.values, table["value"][evaluated])
     }
@@ -110,6 +110,25 @@ def summarise_run(
         if label >= 0
     }
     return summary
+
+
+_MAIN_SHARES = ("natural_rate", "induced_rate", "resistance_rate")
+
+
+def _shares(table: RecordTable) -> dict[str, Any]:
+    """Counts and the main shares of some rows: there are many values, each with few pairs."""
+    pairs = PairTable.from_table(table)
+    block: dict[str, Any] = {"n_examples": len(np.unique(table["example"])), "n_pairs": len(pairs)}
+    ratios = {k: v for k, v in clean_ratios(pairs.clean, pairs.example).items() if k in _CLEAN}
+    ratios.update(axis_ratios(pairs))
+    for name in _ordered(table):
+        rows = table.select(table.is_target(name))
+        found = {key: ratio for key, ratio in target_ratios(rows).items() if key in _MAIN_SHARES}
+        ratios.update({f"by_target.{name}.{key}": ratio for key, ratio in found.items()})
+    for name, ratio in ratios.items():
+        if ratio.is_share:
+            _put(block, name, ratio.rate.to_dict())
+    return block
 
 
 def _block(table: RecordTable, seed: int, n_resamples: int) -> dict[str, Any]:

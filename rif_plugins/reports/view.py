@@ -162,6 +162,10 @@ def attack_counts(run: RunResult) -> list[Line]:
     ]
 
 
+# More rows than this hide the page; the rest stands in summary.json.
+_MOST_GROUPS = 15
+
+
 def groups_tables(run: RunResult) -> list[Table]:
     """The three axes by attribute, by value and by label; tables with one row or none are left out."""
     names = ("robustness_rate", "fairness_rate", "rif_rate")
@@ -174,17 +178,26 @@ def groups_tables(run: RunResult) -> list[Table]:
         blocks = run.summary.get(key) or {}
         if len(blocks) < 2:
             continue
+        shown = _largest(blocks)
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (
                 printable(block.get("name", name)).replace(" -> ", " → "),
                 _count(block, "n_pairs"),
                 *(Value.of(block.get(rate)) for rate in names),
             )
-            for name, block in blocks.items()
+            for name, block in shown.items()
         )
         columns = (title.removeprefix("By ").capitalize(), "Pairs", "Robustness only", "Fairness only", "RIF")
-        tables.append(Table(f"Share of pairs that stand, {title[0].lower()}{title[1:]}", columns, rows))
+        left = len(blocks) - len(shown)
+        note = f"{left} more with fewer pairs are in summary.json." if left else ""
+        tables.append(Table(f"Share of pairs that stand, {title[0].lower()}{title[1:]}", columns, rows, note))
     return tables
+
+
+def _largest(blocks: Mapping[str, Any]) -> dict[str, Any]:
+    """The groups with the most pairs, in their order."""
+    ranked = sorted(blocks, key=lambda name: -int(blocks[name].get("n_pairs") or 0))[:_MOST_GROUPS]
+    return {name: block for name, block in blocks.items() if name in ranked}
 
 
 def texts_table(run: RunResult) -> Table:

@@ -109,7 +109,7 @@ def run_tabular(given: TabularInput, progress: Progress | None = None) -> Tabula
         target.estimator, given.x[sample], given.y[sample], target.schema, batch_size=options.batch_size
     )
     n_seeds = len(given.x) if options.n_seeds is None else min(options.n_seeds, len(given.x))
-    pool = np.arange(len(given.x)) if options.n_seeds is None else sample
+    pool = np.arange(len(given.x)) if n_seeds > len(sample) else sample
     place, chosen = draw_seeds(given.x[pool], given.y[pool], target.schema, n_seeds, options.seed)
     seeds = np.sort(pool[place])
     x, y = given.x[seeds], given.y[seeds]

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from rif_plugins.core.articles import indefinite_article
 from rif_plugins.core.letter_case import case_pattern, fit_case
+from rif_plugins.similar.lexicon_file import slot_kind
 from rif_plugins.similar.word_view import APOSTROPHES
 
 _ARTICLE = re.compile(r"(?<![\w\-])(an?)(?=\s+[\"'\u201c\u2018(\[]?\Z)", re.IGNORECASE)
 _POSSESSIVE = re.compile(rf"(\s?)([{APOSTROPHES}])(s\b)?", re.IGNORECASE)
 _OPENING = re.compile(rf"(?<!\w)[{APOSTROPHES}\u2018]\w")
 _LOOK_BACK = 8
+_WITH_POSSESSIVE = frozenset({"noun", "plural", "given", "surname"})
 
 
 def find_article(text: str, start: int) -> tuple[int, int] | None:
@@ -27,6 +29,11 @@ def fit_article(article: str, target: str, term_is_upper: bool) -> str:
     if article.isupper() and (len(article) > 1 or term_is_upper):
         return fitted.upper()
     return fitted.capitalize() if article[0].isupper() else fitted
+
+
+def takes_possessive(slot: str) -> bool:
+    """True for the slots behind which a possessive mark may stand."""
+    return slot_kind(slot) in _WITH_POSSESSIVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from rif_plugins.similar.lexicon import Lexicon, Term
+from rif_plugins.similar.lexicon_file import NAME_SLOTS, slot_kind
+from rif_plugins.similar.names import is_person_name
 from rif_plugins.similar.readings import is_name
 from rif_plugins.similar.word_classes import word_class
 from rif_plugins.similar.word_view import WordView
@@ -19,6 +21,9 @@ def is_about_person(view: WordView, first: int, last: int, term: Term, slot: str
         return False
     if guard.not_after and any(_stands_before(view, first, item) for item in guard.not_after):
         return False
+    if slot_kind(slot) in NAME_SLOTS:
+        is_sure = guard.needs == "sure-name"
+        return is_person_name(view, first, slot_kind(slot), lexicon, must_be_sure=is_sure)
     return not guard.needs or _meets_need(view, first, last, term, slot, lexicon)
 
 

@@ -14,6 +14,11 @@ from rif_plugins.similar.consistency import check_tables
 from rif_plugins.similar.lexicon_file import LexiconTable, parse_lexicon, read_lexicon_file, term_key
 
 EMBEDDED = ("gender", "race", "religion", "nationality", "age", "orientation", "disability")
+# Only loaded when asked for by name: `gender_names` adds first names to the attribute gender.
+OPTIONAL = ("marital_status", "gender_names", "names")
+
+
+_KNOWN = ", ".join((*EMBEDDED, *OPTIONAL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +101,8 @@ class Lexicon:
         """Load embedded attributes or a user's file.
 
         Args:
-            name_or_path: ``None`` for all embedded attributes; an attribute such as ``"gender"``; the
-                path of a file; or several of both, joined by commas.
+            name_or_path: ``None`` for the attributes of :data:`EMBEDDED`; one of them or of
+                :data:`OPTIONAL`, such as ``"gender"``; the path of a file; or several, joined by commas.
 
         Raises:
             LexiconError: No such attribute or file, or the file is malformed.
@@ -105,21 +110,23 @@ class Lexicon:
         if name_or_path is None:
             return _load_all()
         if isinstance(name_or_path, Path):
+            if str(name_or_path) in OPTIONAL and not name_or_path.exists():
+                return _load_embedded(str(name_or_path))
             return cls((read_lexicon_file(name_or_path),))
         name = name_or_path.strip()
-        if name in EMBEDDED:
+        if name in EMBEDDED or name in OPTIONAL:
             return _load_embedded(name)
         if "," in name and not Path(name).exists():
             parts = [part.strip() for part in name.split(",") if part.strip()]
             if not parts:
-                raise LexiconError(f"no attribute in {name_or_path!r}: use some of {', '.join(EMBEDDED)}")
+                raise LexiconError(f"no attribute in {name_or_path!r}: use some of {_KNOWN}")
             merged = cls.load(parts[0])
             for part in parts[1:]:
                 merged = merged.merged_with(cls.load(part))
             return merged
         if not name or not Path(name).exists():
             raise LexiconError(
-                f"no embedded attribute and no file is called {name!r}: use one of {', '.join(EMBEDDED)}, "
+                f"no embedded attribute and no file is called {name!r}: use one of {_KNOWN}, "
                 "or the path of a lexicon file"
             )
         return cls((read_lexicon_file(Path(name)),))
@@ -243,7 +250,7 @@ def _collect_guards(tables: Sequence[LexiconTable]) -> dict[tuple[str, str], Gua
     return guards
 
 
-@lru_cache(maxsize=len(EMBEDDED))
+@lru_cache(maxsize=len(EMBEDDED) + len(OPTIONAL))
 def _load_embedded(name: str) -> Lexicon:
     return Lexicon((_embedded_table(name),))
 

@@ -26,8 +26,11 @@ SLOTS = (
     "plural",
     "adjective",
     "word",
+    "given",
+    "surname",
 )
-NEEDS = ("person", "group", "name", "capital", "capital-person")
+NAME_SLOTS = ("given", "surname")
+NEEDS = ("person", "group", "name", "capital", "capital-person", "sure-name")
 GUARD_KEYS = ("needs", "not-before", "not-after")
 _ABSENT = "-"
 _MAX_BYTES = 16 * 1024 * 1024
@@ -89,6 +92,12 @@ class LexiconTable:
     guards: tuple[GuardLine, ...]
     version: str
     meta: tuple[tuple[str, str], ...]
+
+
+def slot_kind(slot: str) -> str:
+    """The slot without its sub-group: ``"given"`` for ``"given-female"``."""
+    kind = slot.partition("-")[0]
+    return kind if kind in NAME_SLOTS else slot
 
 
 def term_key(term: str) -> tuple[str, ...]:
@@ -213,7 +222,7 @@ def _row(fields: list[str], header: list[str], number: int, name: str) -> Row:
         )
     is_pair = header[0] == "from"
     slot, values, names = ("word", fields, header) if is_pair else (fields[0], fields[1:], header[1:])
-    if slot not in SLOTS:
+    if slot_kind(slot) not in SLOTS:
         raise LexiconError(f"{where}: unknown slot {slot!r}: use one of {', '.join(SLOTS)} or guard")
     cells = tuple(_cell(text, value, where) for text, value in zip(values, names, strict=True))
     if sum(bool(cell.terms) for cell in cells) < 2:

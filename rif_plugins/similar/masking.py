@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rif_plugins.similar.agreement import find_article, find_possessive
+from rif_plugins.similar.agreement import find_article, find_possessive, takes_possessive
 from rif_plugins.similar.lexicon import Lexicon
 from rif_plugins.similar.spans import SensitiveSpan, find_spans
 
@@ -37,7 +37,7 @@ def mask_spans(text: str, spans: Sequence[SensitiveSpan], placeholder: str = PLA
     for span in sorted(spans):
         article = find_article(text, span.start)
         start, end, written = (article[0] if article else span.start), span.end, placeholder
-        if span.slot in ("noun", "plural"):
+        if takes_possessive(span.slot):
             mark = find_possessive(text, span.start, span.end)
             if mark is not None:
                 end, written = mark.end, f"{placeholder}'s"

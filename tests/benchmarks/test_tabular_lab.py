@@ -72,7 +72,7 @@ def test_mean_interval_by_hand() -> None:
 
 def test_where_robustfair_is_not_ahead() -> None:
     def figures(own: float, n_fb: float, r_fb: float, broken: float | None) -> dict:
-        values = {"own": own, "n_fb": n_fb, "r_fb": r_fb, "broken_seeds": broken}
+        values = {"own": own, "n_fb": n_fb, "r_fb": r_fb, "broken_seeds": broken, "victim_rows": 100 * own}
         return {key: {"mean": value} for key, value in values.items()}
 
     found = paper002.not_ahead(
@@ -82,7 +82,13 @@ def test_where_robustfair_is_not_ahead() -> None:
             "robustfair": figures(10, 20, 0.8, 0.6),
         }
     )
-    assert found == {"own": ["adf"], "n_fb": ["adf"], "r_fb": ["pgd"], "broken_seeds": []}
+    assert found == {
+        "own": ["adf"],
+        "n_fb": ["adf"],
+        "r_fb": ["pgd"],
+        "per_row": ["adf"],
+        "broken_seeds": [],
+    }
     assert paper002.not_ahead({"pgd": figures(1, 1, 1, 1)}) == {}
 
 

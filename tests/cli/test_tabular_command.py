@@ -94,7 +94,10 @@ def test_a_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_model_that_fails_in_one_attack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refusal = "def model(x):\n    if (np.abs(x[:, 0] - np.rint(x[:, 0])) > 1e-3).any():\n        raise OSError('no')\n"
+    refusal = """def model(x):
+    if (np.abs(x[:, 0] - np.rint(x[:, 0])) > 1e-3).any():
+        raise OSError("no")
+"""
     model = FUNCTION.replace("def model(x):\n", refusal)
     assert main(arguments(tmp_path, "--sensitive", "sex", "--attack", "pgd,robustfair", model=model)) == 3
     assert "pgd: error: the model raised OSError: no" in capsys.readouterr().err
