@@ -31,6 +31,7 @@ from tabular_lab.page import page
 from rif_plugins.runner.tabular_attacks import AttackBudget
 
 VOTERS = 3
+STEP = 0.01  # of a number in [0, 1]; codes and whole numbers move by one where that is more
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -77,9 +78,9 @@ def robustfair_tables(args: argparse.Namespace, loaded: Any) -> dict[str, Any]:
     model = living("fcnn", rows, seed=0, **settings)
     voters = [living("fcnn", rows, seed=100 * (i + 1), **settings).target for i in range(args.voters)]
     say(f"{loaded.name}: accuracy {model.accuracy:.3f}, trained in {model.seconds:.0f} s")
-    own: dict[str, Any] = {}
+    own: dict[str, Any] = {"step_size": STEP}
     if args.paper_domain:
-        own = {"domain": False, "step_size": 0.01, "clip_values": (0.0, 1.0)}
+        own |= {"domain": False, "clip_values": (0.0, 1.0)}
     found: dict[str, list[dict[str, Any]]] = {"both": [], "global": [], "local": []}
     budgets = {
         "both": AttackBudget(args.global_steps, args.local_steps, args.eps),
@@ -123,6 +124,7 @@ def rifair_tables(args: argparse.Namespace, loaded: Any, name: str) -> dict[str,
         n_rows=args.models_rows,
         epochs=args.models_epochs,
         steps=args.models_steps,
+        step_size=STEP,
         eps=args.models_eps,
         seed=0,
     )

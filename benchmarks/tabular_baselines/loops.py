@@ -26,11 +26,8 @@ class LoopResult:
 
 def adf_gradients(model: OneRowModel, row: np.ndarray, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
     """Gradients of the cross-entropy of each side's own label."""
-    parts = []
-    for side, label in ((row, seen.label), (seen.similar, seen.similar_label)):
-        probability = max(float(model.predict(side)[label]), 1e-12)
-        parts.append(-model.class_gradient(side, label).astype(np.float64) / probability)
-    return parts[0], parts[1]
+    g, other = eidig_gradients(model, row, seen)
+    return -g / max(seen.confidence, 1e-12), -other / max(seen.similar_confidence, 1e-12)
 
 
 def eidig_gradients(model: OneRowModel, row: np.ndarray, seen: Seen) -> tuple[np.ndarray, np.ndarray]:

@@ -13,12 +13,17 @@ from rif_plugins.tables import TableSchema
 
 @dataclass
 class Seen:
-    """What the model says of a row: its label, the farthest other row, and whether labels differ."""
+    """What the model says of a row: its label, the farthest other row, and whether labels differ.
+
+    ``confidence`` is the probability of the own label, on each side.
+    """
 
     label: int
+    confidence: float
     is_biased: bool
     similar: np.ndarray
     similar_label: int
+    similar_confidence: float
 
 
 class OneRowModel:
@@ -77,7 +82,8 @@ class OneRowModel:
             key = (int(np.argmax(answer)) != label, float(np.abs(answer.astype(np.float64) - own).sum()))
             if key > best_key:
                 best, best_key = place, key
-        return Seen(label, best_key[0], others[best], int(np.argmax(rest[best])))
+        other = int(np.argmax(rest[best]))
+        return Seen(label, float(own[label]), best_key[0], others[best], other, float(rest[best][other]))
 
     def move(self, row: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Every free column to its next code up or down."""

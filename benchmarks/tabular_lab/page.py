@@ -19,7 +19,8 @@ first four, biased ones for ADF, EIDIG and DICE, either for RobustFair. `clean s
 that were robust and fair, the share from which a false or biased row was generated. `similarity`: mean
 generative similarity. Means of {runs} runs with Student's 95 % intervals; a run draws its own seeds, the
 model stays."""
-VALID = "After each step rows are put back onto the valid rows of the schema."
+VALID = """Numbers in [0, 1] move by 0.01, codes and whole numbers by one where that is more, and after each
+step rows are put back onto the valid rows of the schema."""
 FREE = "As in the paper, rows are not kept valid: steps of 0.01 in [0, 1], clipped."
 FOUND = (
     ("N_f", "N_b", "N_f|b", "own axis", "sum", "R_f", "R_b", "R_f|b", "clean seeds broken"),
@@ -118,8 +119,8 @@ def _models(report: dict[str, Any]) -> list[str]:
         f"FGSM (reach {settings['models_eps']:g}) gives AR, ADF gives IF. "
         "Embedding models are attacked by FGSM and ADF through differences of outputs (marked *), by RIFair "
         "through their embeddings. ADF moves every feature on which both rows agree in each step, and all "
-        "counterparts are looked at; RIFair changes one field a step and looks at one counterpart, so that IF "
-        "of the two tables cannot be compared. Ranks: 1 is the model that stands best.",
+        "counterparts are looked at; RIFair changes one field a step and looks at one counterpart: do not "
+        "compare IF across the two tables. Ranks: 1 is the model that stands best.",
         "",
     ]
     rows = report["paper_001"]

@@ -32,6 +32,7 @@ def attacked(
     n_rows: int,
     epochs: int,
     steps: int,
+    step_size: float,
     eps: float,
     seed: int,
 ) -> dict[str, Any]:
@@ -44,6 +45,7 @@ def attacked(
         n_rows: Rows attacked, drawn from the test rows.
         epochs: Of training.
         steps: Steps of RIFair and of ADF's global phase.
+        step_size: Size of a step of a number.
         eps: Reach of FGSM, a share of each column's range.
         seed: Of everything that is drawn.
     """
@@ -56,8 +58,8 @@ def attacked(
         rif_table(model.target.estimator, x, y, rows.schema, keep_outcomes=True).outcomes, dtype=np.int8
     )
     single = {
-        "fgsm": _single("fgsm", model, x, y, AttackBudget(1, 0, eps), seed),
-        "adf": _single("adf", model, x, y, AttackBudget(steps, 0, eps), seed),
+        "fgsm": _single("fgsm", model, x, y, AttackBudget(1, 0, eps), seed=seed),
+        "adf": _single("adf", model, x, y, AttackBudget(steps, 0, eps), seed=seed, step_size=step_size),
     }
     return {
         "model": name,
@@ -71,14 +73,14 @@ def attacked(
         "AR_attack": float((single["fgsm"]["false"] | (clean >= 2)).mean()),
         "IF_attack": float((single["adf"]["biased"] | (clean % 2 == 1)).mean()),
         "single_axis_black_box": single["fgsm"]["is_black_box"],
-        **_joint(model, x, y, clean, steps, seed),
+        **_joint(model, x, y, clean, AttackBudget(steps, 0, eps), seed=seed, step_size=step_size),
     }
 
 
 def _single(
-    name: str, model: Trained, x: np.ndarray, y: np.ndarray, budget: AttackBudget, seed: int
+    name: str, model: Trained, x: np.ndarray, y: np.ndarray, budget: AttackBudget, **settings: Any
 ) -> dict[str, Any]:
-    generated = run_attack(name, model.target, x, y, budget, seed=seed)
+    generated = run_attack(name, model.target, x, y, budget, **settings)
     measured = measure(generated, model.target, len(x))
     return {
         "false": measured.is_false_seed,
@@ -88,9 +90,14 @@ def _single(
 
 
 def _joint(
-    model: Trained, x: np.ndarray, y: np.ndarray, clean: np.ndarray, steps: int, seed: int
+    model: Trained,
+    x: np.ndarray,
+    y: np.ndarray,
+    clean: np.ndarray,
+    budget: AttackBudget,
+    **settings: Any,
 ) -> dict[str, Any]:
-    attack = build_attack("rifair-gradient", model.target, AttackBudget(steps, 0), seed=seed)
+    attack = build_attack("rifair-gradient", model.target, budget, **settings)
     given = x if model.target.packed is None else FieldLayout(model.target.schema).pack(x)
     histories = attack.generate_histories(given, y)
     reached = reached_outcomes([history.outcomes.T for history in histories.values()])

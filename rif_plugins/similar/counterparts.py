@@ -9,40 +9,19 @@ the term of Y **and the other way round**. A text with one gender is flipped, a 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from rif_plugins.core.pairs import Pair, Swap
+from rif_plugins.core.pairs import Pair
 from rif_plugins.errors import UsageError
-from rif_plugins.similar.agreement import (
-    find_article,
-    find_possessive,
-    fit_article,
-    fit_possessive,
-    fit_term_case,
-)
+from rif_plugins.similar.intersections import JointPlan, apply_jointly, factors_of, joint_transpositions
 from rif_plugins.similar.lexicon import Lexicon
 from rif_plugins.similar.masking import mask_spans
-from rif_plugins.similar.spans import SensitiveSpan, find_spans
-from rif_plugins.similar.word_view import WordView
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Which value becomes which; values that are left out stay.
-
-    Attributes:
-        attribute: Name of what changes, for records.
-        value_from, value_to: Names of the change, for records.
-        changes: (attribute, value) to value.
-    """
-
-    attribute: str
-    value_from: str
-    value_to: str
-    changes: Mapping[tuple[str, str], str]
+from rif_plugins.similar.spans import find_spans
+from rif_plugins.similar.transpositions import Plan as Plan
+from rif_plugins.similar.transpositions import apply_plan as apply_plan
+from rif_plugins.similar.transpositions import transpositions as transpositions
 
 
 def similar_texts(
@@ -62,7 +41,8 @@ def similar_texts(
     Args:
         text: Any string.
         lexicon: The terms.
-        attributes: Which attributes to change, one at a time; all of the lexicon for ``None``.
+        attributes: Which attributes to change, one at a time; all of the lexicon for ``None``. An
+            intersection such as ``"gender*race"`` gives the joint changes of texts that hold both.
         max_counterparts: At most so many; the attributes take turns, drawn at random within each.
         seed: Seed of that draw. It depends on the seed and the text only, not on other texts.
 
@@ -72,23 +52,34 @@ def similar_texts(
 
     Raises:
         LexiconError: The lexicon lacks one of ``attributes``.
-        UsageError: ``max_counterparts`` is below 1.
+        UsageError: ``max_counterparts`` is below 1, or an intersection is malformed.
     """
     if max_counterparts is not None and max_counterparts < 1:
         raise UsageError(f"max_counterparts is {max_counterparts}, expected 1 or more: use None for no limit")
-    spans = find_spans(text, lexicon, attributes)
-    plans = [p for attribute in lexicon.select(attributes) for p in transpositions(spans, lexicon, attribute)]
-    if not plans:
+    wanted, plain = split_attributes(attributes, lexicon)
+    spans = find_spans(text, lexicon, plain)
+    if not spans:
         return []
-    order = range(len(plans)) if max_counterparts is None else _draw(plans, text, seed)
+    plans: list[Plan | JointPlan] = []
+    for factors in wanted:
+        if len(factors) == 1:
+            plans += transpositions(spans, lexicon, factors[0])
+        else:
+            plans += joint_transpositions(spans, lexicon, factors)
+    is_sample = max_counterparts is not None and max_counterparts < len(plans)
+    order = draw([plan.attribute for plan in plans], text, seed) if is_sample else range(len(plans))
     masked = mask_spans(text, spans)
     found: dict[int, Pair] = {}
     seen = {text}
     for index in order:
-        pair = apply_plan(text, spans, lexicon, plans[index])
+        plan = plans[index]
+        if isinstance(plan, Plan):
+            pair = apply_plan(text, spans, lexicon, plan)
+        else:
+            pair = apply_jointly(text, lexicon, plan, plain)
         if pair is None or pair.similar in seen:
             continue
-        if mask_spans(pair.similar, find_spans(pair.similar, lexicon, attributes)) != masked:
+        if mask_spans(pair.similar, find_spans(pair.similar, lexicon, plain)) != masked:
             continue
         seen.add(pair.similar)
         found[index] = pair
@@ -97,99 +88,36 @@ def similar_texts(
     return [found[index] for index in sorted(found)]
 
 
-def transpositions(spans: Sequence[SensitiveSpan], lexicon: Lexicon, attribute: str) -> list[Plan]:
-    """Every exchange of a value that occurs in ``spans`` with another value of ``attribute``."""
-    occurring = list(dict.fromkeys(span.value for span in spans if span.attribute == attribute))
-    plans: list[Plan] = []
-    done: set[frozenset[str]] = set()
-    for value in occurring:
-        for other in lexicon.values(attribute):
-            if other == value or frozenset((value, other)) in done:
-                continue
-            done.add(frozenset((value, other)))
-            changes = {(attribute, value): other, (attribute, other): value}
-            plans.append(Plan(attribute, value, other, changes))
-    return plans
+def split_attributes(
+    attributes: Sequence[str] | None, lexicon: Lexicon
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The attributes and intersections that are asked for, as factors, and all plain attributes in them.
 
-
-def apply_plan(text: str, spans: Sequence[SensitiveSpan], lexicon: Lexicon, plan: Plan) -> Pair | None:
-    """Carry out one plan.
-
-    Args:
-        text: The original.
-        spans: Its spans, from :func:`find_spans` with the same lexicon.
-        lexicon: The terms.
-        plan: What becomes what.
-
-    Returns:
-        The pair, or ``None`` when a term has no counterpart of the value asked for.
+    Raises:
+        LexiconError: The lexicon lacks one of them.
+        UsageError: An intersection is malformed.
     """
-    view = WordView(text)
-    changes: list[tuple[int, int, str]] = []
-    for span in spans:
-        value = plan.changes.get((span.attribute, span.value))
-        if value is None:
-            continue
-        term = lexicon.find_term(span.attribute, span.term)
-        target = term.reading(span.slot).targets.get(value) if term else None
-        if term is None or target is None:
-            return None
-        changes.extend(_changes_at(view, span, target))
-    return _pair(text, [c for c in changes if text[c[0] : c[1]] != c[2]], plan)
+    if attributes is None:
+        return tuple((name,) for name in lexicon.attributes), lexicon.attributes
+    if isinstance(attributes, str):
+        attributes = (attributes,)
+    wanted = tuple(dict.fromkeys(factors_of(attribute) for attribute in attributes))
+    return wanted, lexicon.select([factor for factors in wanted for factor in factors])
 
 
-def _changes_at(view: WordView, span: SensitiveSpan, target: str) -> list[tuple[int, int, str]]:
-    """Replacements for one term: a preceding article, the term, a possessive mark behind it."""
-    text, source = view.text, view.text[span.start : span.end]
-    index = view.index_at(span.start)
-    written = fit_term_case(
-        source,
-        span.term,
-        target,
-        text_is_lower=view.is_lower_case,
-        is_sentence_start=view.starts_sentence(index),
-    )
-    if "-" in source and " " not in source and "-" not in span.term:
-        written = written.replace(" ", "-")
-    changes: list[tuple[int, int, str]] = []
-    article = find_article(text, span.start)
-    if article is not None and text[article[0] : article[1]].lower() != fit_article("a", target, False):
-        old = text[article[0] : article[1]]
-        changes.append((*article, fit_article(old, target, len(source) > 1 and source.isupper())))
-    end = span.end
-    if span.slot in ("noun", "plural"):
-        mark = find_possessive(text, span.start, span.end)
-        fitted = fit_possessive(mark, source, written, is_plural=span.slot == "plural") if mark else None
-        if mark is not None and fitted is not None:
-            end, written = mark.end, written + fitted
-    changes.append((span.start, end, written))
-    return changes
+def draw(attributes: Sequence[str], text: str, seed: int) -> list[int]:
+    """All positions of ``attributes`` in a random order in which different attributes take turns.
 
-
-def _pair(text: str, changes: Sequence[tuple[int, int, str]], plan: Plan) -> Pair:
-    pieces: list[str] = []
-    swaps: list[Swap] = []
-    position, length = 0, 0
-    for start, end, written in changes:
-        pieces += [text[position:start], written]
-        length += start - position
-        swaps.append(Swap(start, end, text[start:end], written, length))
-        length += len(written)
-        position = end
-    pieces.append(text[position:])
-    return Pair(text, "".join(pieces), tuple(swaps), plan.attribute, plan.value_from, plan.value_to)
-
-
-def _draw(plans: Sequence[Plan], text: str, seed: int) -> list[int]:
-    """All plan numbers in a random order in which the attributes take turns."""
+    The order depends on the seed and the text only.
+    """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     text_seed = np.frombuffer(digest, dtype="<u4").tolist()
     generator = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, *text_seed])
-    shuffled = generator.permutation(len(plans)).tolist()
+    shuffled = generator.permutation(len(attributes)).tolist()
     turns: dict[str, int] = {}
     keyed: list[tuple[int, int]] = []
     for rank, index in enumerate(shuffled):
-        turn = turns.get(plans[index].attribute, 0)
-        turns[plans[index].attribute] = turn + 1
-        keyed.append((turn * len(plans) + rank, index))
+        turn = turns.get(attributes[index], 0)
+        turns[attributes[index]] = turn + 1
+        keyed.append((turn * len(attributes) + rank, index))
     return [index for _, index in sorted(keyed)]

@@ -11,7 +11,14 @@ from types import MappingProxyType
 
 from rif_plugins.errors import LexiconError
 from rif_plugins.similar.consistency import check_tables
-from rif_plugins.similar.lexicon_file import LexiconTable, parse_lexicon, read_lexicon_file, term_key
+from rif_plugins.similar.lexicon_file import (
+    NAME_SLOTS,
+    LexiconTable,
+    parse_lexicon,
+    read_lexicon_file,
+    slot_kind,
+    term_key,
+)
 
 EMBEDDED = ("gender", "race", "religion", "nationality", "age", "orientation", "disability")
 # Only loaded when asked for by name: `gender_names` adds first names to the attribute gender.
@@ -56,6 +63,11 @@ class Term:
     key: tuple[str, ...]
     readings: tuple[Reading, ...]
     guard: Guard
+
+    @property
+    def is_name(self) -> bool:
+        """True for a person's name, which counts with a capital only."""
+        return slot_kind(self.readings[0].slot) in NAME_SLOTS
 
     def reading(self, slot: str) -> Reading:
         """The reading of one slot; the first where the term has no such slot."""
@@ -137,6 +149,11 @@ class Lexicon:
         return tuple(dict.fromkeys(table.attribute for table in self._tables))
 
     @property
+    def tables(self) -> tuple[LexiconTable, ...]:
+        """The files it was built from."""
+        return self._tables
+
+    @property
     def version(self) -> str:
         """Attributes with version and content hash, such as ``gender@1.0.0+1a2b3c4d``."""
         return " ".join(f"{table.attribute}@{table.version}" for table in self._tables)
@@ -186,12 +203,14 @@ class Lexicon:
     def is_sensitive(self, word: str) -> bool:
         """True when ``word`` is or holds a term of any attribute, whatever its context.
 
-        Terms of several words count as a whole: ``"African American"`` does, ``"African"`` does not.
+        Terms of several words count as a whole: ``"African American"`` does, ``"African"`` does not. Names
+        count with a capital only: ``"Mark"`` does, ``"mark"`` does not.
         """
-        key = term_key(word)
+        key, has_capital = term_key(word), word != word.lower()
         for start, first in enumerate(key):
-            if any(key[start : start + len(term.key)] == term.key for term in self._index.get(first, ())):
-                return True
+            for term in self._index.get(first, ()):
+                if key[start : start + len(term.key)] == term.key and (has_capital or not term.is_name):
+                    return True
         return False
 
     def find_term(self, attribute: str, text: str) -> Term | None:

@@ -32,10 +32,7 @@ def is_person_name(
     if _is_blocked(view, index) or _is_numbered(view, index):
         return False
     if kind == "surname":
-        same = (i for i, word in enumerate(view.words) if word == view.words[index])
-        return _is_plain_surname(view, index, lexicon) or any(
-            i != index and _stands_behind_name(view, i, lexicon) and not _is_blocked(view, i) for i in same
-        )
+        return _is_surname(view, index, lexicon, must_be_sure)
     if _has_title(view, index):
         return _name_follows(view, index)
     if _name_precedes(view, index):
@@ -102,15 +99,19 @@ def _is_numbered(view: WordView, index: int) -> bool:
     return following[:1].isdigit() or (len(following) > 1 and not set(following) - set("IVX"))
 
 
-def _is_plain_surname(view: WordView, index: int, lexicon: Lexicon) -> bool:
+def _is_surname(view: WordView, index: int, lexicon: Lexicon, must_be_sure: bool) -> bool:
+    """Behind a title or a name, here or elsewhere in the text: *Emily Walsh came. Walsh said*."""
     if view.link(index) == "space" and is_name(view, index + 1):
         return False
-    if _has_title(view, index):
-        return True
-    return _stands_behind_name(view, index, lexicon)
+    same = [i for i, word in enumerate(view.words) if word == view.words[index]]
+    return any(
+        _has_title(view, i) or _stands_behind_name(view, i, lexicon, must_be_sure)
+        for i in same
+        if i == index or not _is_blocked(view, i)
+    )
 
 
-def _stands_behind_name(view: WordView, index: int, lexicon: Lexicon) -> bool:
+def _stands_behind_name(view: WordView, index: int, lexicon: Lexicon, must_be_sure: bool) -> bool:
     """*Emily Walsh*, *met Kofi Walsh*, *Emily J. Walsh*; not *Visit Washington*."""
     before = index - 1
     if before >= 1 and view.gap(before).strip() in ("", ".") and _is_initial(view, before):
@@ -123,7 +124,7 @@ def _stands_behind_name(view: WordView, index: int, lexicon: Lexicon) -> bool:
         return False
     if _is_given(view, before, lexicon):
         return True
-    return is_name(view, before) and not view.starts_sentence(before)
+    return is_name(view, before) and not (must_be_sure and view.starts_sentence(before))
 
 
 def _has_evidence(view: WordView, index: int, lexicon: Lexicon) -> bool:

@@ -8,8 +8,10 @@ from pathlib import Path
 from rif_plugins.core.pairs import Pair, Span
 from rif_plugins.errors import UsageError
 from rif_plugins.similar.alignment import pair_from_texts
+from rif_plugins.similar.controls import control_texts
 from rif_plugins.similar.counterparts import similar_texts
-from rif_plugins.similar.lexicon import Lexicon
+from rif_plugins.similar.intersections import TIMES, factors_of
+from rif_plugins.similar.lexicon import OPTIONAL, Lexicon
 from rif_plugins.similar.spans import find_spans
 
 
@@ -18,12 +20,15 @@ class PairSource:
 
     Args:
         lexicon: Sensitive lexicon; None loads the embedded one.
-        attributes: Attributes to change; None is all of the lexicon.
+        attributes: Attributes to change; None is all of the lexicon. Besides attributes of the lexicon these
+            may be intersections (``gender*race``) and the optional embedded lists (``marital_status``,
+            ``names``, and ``gender_names``, which is the attribute gender with first names), which are then
+            added to the lexicon.
         max_counterparts: Most similar texts of one text; None is all.
         seed: Seed of the sample where there are more.
 
     Raises:
-        UsageError: An attribute is not in the lexicon.
+        UsageError: An attribute is not in the lexicon, or an intersection is malformed.
     """
 
     def __init__(
@@ -33,13 +38,19 @@ class PairSource:
         max_counterparts: int | None = 8,
         seed: int = 0,
     ) -> None:
-        self.lexicon = lexicon if isinstance(lexicon, Lexicon) else Lexicon.load(lexicon)
-        self.attributes = tuple(attributes) if attributes is not None else None
-        unknown = sorted(set(self.attributes or ()) - set(self.lexicon.attributes))
+        loaded = lexicon if isinstance(lexicon, Lexicon) else Lexicon.load(lexicon)
+        self.lexicon = with_optional(loaded, attributes)
+        self.attributes = None
+        if attributes is not None:
+            asked = [tuple(map(_attribute_of, factors_of(attribute))) for attribute in attributes]
+            self.attributes = tuple(dict.fromkeys(TIMES.join(factors) for factors in asked))
+            unknown = sorted({factor for factors in asked for factor in factors} - set(self.lexicon.attributes))
+        else:
+            unknown = []
         if unknown:
             raise UsageError(
                 f"sensitive attribute {unknown[0]!r} is not in the lexicon: "
-                f"expected some of {', '.join(self.lexicon.attributes)}"
+                f"expected some of {', '.join(dict.fromkeys((*self.lexicon.attributes, *OPTIONAL)))}"
             )
         self.max_counterparts = max_counterparts
         self.seed = seed
@@ -57,15 +68,39 @@ class PairSource:
             text, self.lexicon, self.attributes, max_counterparts=self.max_counterparts, seed=self.seed
         )
 
+    def controls_of(self, text: str, max_controls: int | None = 8) -> list[Pair]:
+        """No-effect controls of one text; see :func:`control_texts`."""
+        return control_texts(text, self.lexicon, self.attributes, max_controls=max_controls, seed=self.seed)
+
     def sensitive_spans(self, text: str) -> list[Span]:
         """Spans of all sensitive tokens of a text, of every attribute of the lexicon."""
         return sensitive_spans(text, self.lexicon)
 
 
-def embedded_and(lexicon: Path | str | None) -> Lexicon:
-    """The embedded lexicon, with a user's own file merged into it where one is named."""
+def embedded_and(lexicon: Path | str | None, attributes: Sequence[str] | None = None) -> Lexicon:
+    """The embedded lexicon, with what is named merged into it.
+
+    Args:
+        lexicon: A user's own file, or an optional embedded list.
+        attributes: Attributes to change; optional embedded lists among them are added.
+    """
     embedded = Lexicon.load()
-    return embedded if lexicon is None else embedded.merged_with(Lexicon.load(lexicon))
+    merged = embedded if lexicon is None else embedded.merged_with(Lexicon.load(lexicon))
+    return with_optional(merged, attributes)
+
+
+def with_optional(lexicon: Lexicon, attributes: Sequence[str] | None) -> Lexicon:
+    """``lexicon`` with the optional embedded lists that ``attributes`` name."""
+    asked = {factor for attribute in attributes or () for factor in factors_of(attribute)}
+    for name in OPTIONAL:
+        if name in asked and name not in lexicon.attributes:
+            lexicon = lexicon.merged_with(Lexicon.load(name))
+    return lexicon
+
+
+def _attribute_of(name: str) -> str:
+    """The attribute that an optional list belongs to; any other name is its own."""
+    return Lexicon.load(name).attributes[0] if name in OPTIONAL else name
 
 
 def sensitive_spans(text: str, lexicon: Lexicon) -> list[Span]:

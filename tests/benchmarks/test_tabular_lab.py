@@ -124,7 +124,9 @@ def test_a_network_that_answers_nothing_is_trained_again() -> None:
 
 def small_report() -> dict:
     rows = [
-        paper001.attacked(name, table(), n_train=60, n_rows=8, epochs=1, steps=2, eps=0.1, seed=0)
+        paper001.attacked(
+            name, table(), n_train=60, n_rows=8, epochs=1, steps=2, step_size=0.01, eps=0.1, seed=0
+        )
         for name in ("mlp", "deepfm")
     ]
     split = tables.split(table())

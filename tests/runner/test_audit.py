@@ -67,7 +67,7 @@ def test_records_stand_in_the_order_of_the_data(tmp_path: Path) -> None:
 
 
 def test_cache_batch_size_and_filter_order_change_no_finding(tmp_path: Path) -> None:
-    usual = by_example(run(tmp_path, entailment="embedded").records)
+    usual = by_example(run(tmp_path, entailment="embedded", rows=TEXTS[:5]).records)
     changes: list[dict[str, Any]] = [
         {"batch_size": 1},
         {"batch_size": 512},
@@ -75,10 +75,12 @@ def test_cache_batch_size_and_filter_order_change_no_finding(tmp_path: Path) -> 
         {"cache": "on", "cache_dir": tmp_path / "cache"},
     ]
     for change in changes:
-        assert by_example(run(tmp_path, entailment="embedded", **change).records) == usual
+        assert by_example(run(tmp_path, entailment="embedded", rows=TEXTS[:5], **change).records) == usual
 
     def findings(order: str) -> list[tuple[Any, ...]]:
-        records = run(tmp_path, entailment="embedded", filter_order=order, filter_first=None).records
+        records = run(
+            tmp_path, entailment="embedded", rows=TEXTS[:5], filter_order=order, filter_first=None
+        ).records
         return [(r.id, r.status, r.edits, r.perturbed_original, r.perturbed_similar) for r in records]
 
     assert findings("filter-first") == findings("victim-first")
