@@ -16,7 +16,7 @@ nothing. Only the exhaustive search (see ``exhaustive``) gives the equivalences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -147,39 +147,29 @@ class Reach(Generic[S]):
 
 
 def best_ends(
-    original: Reach[S],
-    similar: Reach[S],
-    label: int,
-    target: Outcome,
-    equivalence: Mapping[int, float] | None = None,
+    original: Reach[S], similar: Reach[S], label: int, target: Outcome
 ) -> tuple[Path[S], Path[S]] | None:
-    """The cheapest paths of both sides that end in the target outcome.
+    """The paths of both sides that end in the target outcome with the fewest edits.
 
     Args:
         original: Reach of the original.
         similar: Reach of the similar text.
         label: The right label.
         target: The outcome wanted.
-        equivalence: ``id(path) -> S_eq`` where known; of several with the fewest edits the most equivalent.
 
     Returns:
-        Both paths, or None when no product of the reached labels has that outcome.
+        Both paths, or None when no product of the reached labels has that outcome. Ties go to the lower
+        labels.
     """
-    known = equivalence or {}
     options = [
-        (
-            first[-1].n_edits + second[-1].n_edits,
-            -known.get(id(first), 0.0) * known.get(id(second), 0.0),
-            a,
-            b,
-        )
+        (first[-1].n_edits + second[-1].n_edits, a, b)
         for a, first in original.paths.items()
         for b, second in similar.paths.items()
         if classify(label, a, b) is target
     ]
     if not options:
         return None
-    *_, a, b = min(options)
+    _, a, b = min(options)
     return original.paths[a], similar.paths[b]
 
 

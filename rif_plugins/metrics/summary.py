@@ -59,10 +59,10 @@ def summarise_run(
 
     Returns:
         Plain JSON values. Of the whole run and, under ``by_attribute``, ``by_value`` (main shares only) and
-        ``by_label``, of each part: counts; ``accuracy``, ``individual_fairness_rate`` and ``fair_f1_score`` of
-        the clean pairs and their outcomes (``clean``); resistance on the three axes; natural and induced rate; ``attack``
-        (pooled outcomes) and ``n_attack``; ``texts``; ``by_target``; edits, equivalence and costs; ``steps``
-        and ``flips`` of the trajectories of the three targets; ``epsilon``.
+        ``by_label``, of each part: counts; ``accuracy``, ``individual_fairness_rate`` and ``fair_f1_score``
+        of the clean pairs and their outcomes (``clean``); resistance on the three axes; natural and induced
+        rate; ``attack`` (pooled outcomes) and ``n_attack``; ``texts``; ``by_target``; edits, equivalence and
+        costs; ``steps`` and ``flips`` of the trajectories of the three targets; ``epsilon``.
 
     Raises:
         DataError: A record's content is not what its status calls for.

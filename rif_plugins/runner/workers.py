@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context
@@ -81,11 +82,13 @@ def run_workers(
     Raises:
         UsageError: A process ended before its work was done.
     """
-    shards = [list(shard) for shard in _shards(examples)]
+    shards = [list(shard) for shard in _shards(examples, n_workers)]
     threads = max(1, (os.cpu_count() or 1) // n_workers)
-    with ProcessPoolExecutor(
-        n_workers, mp_context=get_context("spawn"), initializer=_start, initargs=(options, threads)
-    ) as pool:
+    context = get_context("spawn")
+    with (
+        _environment(dict.fromkeys(_THREADS, str(threads))),
+        ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start, initargs=(options,)) as pool,
+    ):
         try:
             yield from pool.map(_work, shards)
         except BrokenProcessPool as error:
@@ -95,10 +98,24 @@ def run_workers(
             ) from error
 
 
-def _shards(examples: Sequence[Example]) -> Iterator[list[Example]]:
+def _shards(examples: Sequence[Example], n_workers: int) -> Iterator[list[Example]]:
+    """Equal parts; small runs are cut finer, so that every worker has some."""
+    size = max(1, min(_SHARD, len(examples) // (2 * n_workers)))
     source = iter(examples)
-    while shard := list(islice(source, _SHARD)):
+    while shard := list(islice(source, size)):
         yield shard
+
+
+@contextmanager
+def _environment(defaults: dict[str, str]) -> Iterator[None]:
+    """Variables that processes started meanwhile see; those that are set already stay."""
+    added = [name for name in defaults if name not in os.environ]
+    os.environ.update({name: defaults[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
 
 
 @dataclass
@@ -110,9 +127,7 @@ class _Worker:
 _worker: list[_Worker] = []
 
 
-def _start(options: AuditOptions, threads: int) -> None:
-    for name in _THREADS:
-        os.environ.setdefault(name, str(threads))
+def _start(options: AuditOptions) -> None:
     sys.stdout = sys.stderr  # what a user's model prints must not stand in the result
     parts = build_parts(options)
     _worker[:] = [_Worker(parts, build_sweep(options, parts))]

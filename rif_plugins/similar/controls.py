@@ -23,8 +23,11 @@ from rif_plugins.similar.transpositions import rewrite
 CONTROL = "control:"
 _FILE = "controls.tsv"
 _NAME_CONTROLS = 4
+_Words = tuple[str, ...]
+# attribute, value, slot, terms
+_Group = tuple[str, str, str, tuple[str, ...]]
 # (attribute, value, slot, words of a term) to the terms that may stand in its place
-_Partners = Mapping[tuple[str, str, str, tuple[str, ...]], tuple[str, ...]]
+_Partners = Mapping[tuple[str, str, str, _Words], tuple[str, ...]]
 
 
 def control_texts(
@@ -105,7 +108,7 @@ def _control(
     return rewrite(text, targets, f"{CONTROL}{attribute}", value, value)
 
 
-def _key(span: SensitiveSpan) -> tuple[str, str, str, tuple[str, ...]]:
+def _key(span: SensitiveSpan) -> tuple[str, str, str, _Words]:
     return (span.attribute, span.value, span.slot, term_key(span.term))
 
 
@@ -115,7 +118,7 @@ def _is_name(span: SensitiveSpan) -> bool:
 
 @lru_cache(maxsize=8)
 def _partners(lexicon: Lexicon) -> _Partners:
-    groups: list[tuple[str, str, str, tuple[str, ...]]] = []
+    groups: list[_Group] = []
     names: dict[tuple[str, str, str], list[str]] = {}
     same, apart = _read_file()
     for table in lexicon.tables:
@@ -128,7 +131,7 @@ def _partners(lexicon: Lexicon) -> _Partners:
                 kept = tuple(term for term in cell.terms if (table.attribute, term_key(term)) not in apart)
                 groups.append((table.attribute, value, row.slot, kept))
     groups += [group for group in same if group[0] in lexicon.attributes]
-    partners: dict[tuple[str, str, str, tuple[str, ...]], tuple[str, ...]] = {}
+    partners: dict[tuple[str, str, str, _Words], tuple[str, ...]] = {}
     for attribute, value, slot, terms in groups:
         for term in terms:
             key = (attribute, value, slot, term_key(term))
@@ -142,10 +145,11 @@ def _partners(lexicon: Lexicon) -> _Partners:
 
 
 @lru_cache(maxsize=1)
-def _read_file() -> tuple[list[tuple[str, str, str, tuple[str, ...]]], frozenset[tuple[str, tuple[str, ...]]]]:
+def _read_file() -> tuple[list[_Group], frozenset[tuple[str, _Words]]]:
+    """Groups of terms that say the same, and terms that their cell does not make partners."""
     file = resources.files("rif_plugins.core").joinpath("data", "lexicons", _FILE)
-    same: list[tuple[str, str, str, tuple[str, ...]]] = []
-    apart: set[tuple[str, tuple[str, ...]]] = set()
+    same: list[_Group] = []
+    apart: set[tuple[str, _Words]] = set()
     for line in file.read_text(encoding="utf-8").splitlines():
         if not line.strip() or line.startswith("#"):
             continue

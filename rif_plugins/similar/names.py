@@ -75,7 +75,7 @@ def _has_title(view: WordView, index: int) -> bool:
 
 
 def _is_blocked(view: WordView, index: int) -> bool:
-    """Saints, kings, places and institutions: *San Jose*, *St. Mary*, *King Henry*, *John Hopkins Hospital*."""
+    """Saints, kings, places and institutions: *San Jose*, *St. Mary*, *King Henry*, *Mary Lee Hospital*."""
     if index > 0 and view.gap(index - 1).strip() in ("", "."):
         previous = view.words[index - 1]
         if previous in word_class("name-blocker") and view.raw(index - 1)[:1].isupper():

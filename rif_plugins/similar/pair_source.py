@@ -10,7 +10,7 @@ from rif_plugins.errors import UsageError
 from rif_plugins.similar.alignment import pair_from_texts
 from rif_plugins.similar.controls import control_texts
 from rif_plugins.similar.counterparts import similar_texts
-from rif_plugins.similar.intersections import TIMES, factors_of
+from rif_plugins.similar.intersections import TIMES, canonical, factors_of
 from rif_plugins.similar.lexicon import OPTIONAL, Lexicon
 from rif_plugins.similar.spans import find_spans
 
@@ -40,13 +40,12 @@ class PairSource:
     ) -> None:
         loaded = lexicon if isinstance(lexicon, Lexicon) else Lexicon.load(lexicon)
         self.lexicon = with_optional(loaded, attributes)
-        self.attributes = None
+        self.attributes: tuple[str, ...] | None = None
+        unknown: list[str] = []
         if attributes is not None:
             asked = [tuple(map(_attribute_of, factors_of(attribute))) for attribute in attributes]
-            self.attributes = tuple(dict.fromkeys(TIMES.join(factors) for factors in asked))
-            unknown = sorted({factor for factors in asked for factor in factors} - set(self.lexicon.attributes))
-        else:
-            unknown = []
+            self.attributes = tuple(dict.fromkeys(canonical(TIMES.join(factors)) for factors in asked))
+            unknown = sorted({f for factors in asked for f in factors} - set(self.lexicon.attributes))
         if unknown:
             raise UsageError(
                 f"sensitive attribute {unknown[0]!r} is not in the lexicon: "

@@ -87,7 +87,9 @@ def rewrite(
     Args:
         text: The original.
         targets: Spans in order of position, none overlapping, and the lexicon's spelling of what comes there.
-        attribute, value_from, value_to: What the pair says about itself.
+        attribute: What the pair says it changes.
+        value_from: The value on the side of the original.
+        value_to: The value on the other side.
     """
     view = WordView(text)
     changes = [change for span, target in targets for change in _changes_at(view, span, target)]
