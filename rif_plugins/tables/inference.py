@@ -114,7 +114,8 @@ def _number(name: str, values: Any, kind: ColumnKind | None, marks: dict[str, An
     if kind == "integer" and not is_whole:
         raise DataError(f"column {name!r} holds fractions, so it cannot be integer: take numeric")
     if is_whole and kind != "numeric":
-        return ColumnSpec(name, "integer", low, high, step=max(1.0, float(round((high - low) / _STEPS))), **marks)
+        step = max(1.0, float(round((high - low) / _STEPS)))
+        return ColumnSpec(name, "integer", low, high, step=step, **marks)
     if marks["sensitive"]:
         raise DataError(
             f"the sensitive column {name!r} holds fractions, but similar individuals need a list of values: "

@@ -338,8 +338,9 @@ class TableSchema:
         """Guess a schema from training rows; read ``describe()`` before you use it.
 
         Text, truth values and categories become ``categorical`` (codes 0, 1, ... in the order of their names;
-        ordered categories ``ordinal``), whole numbers ``integer``, other numbers ``numeric``, both with a step
-        of a hundredth of their range, integers of 1 at least. Bounds are those of the rows given: give training rows only.
+        ordered categories ``ordinal``), whole numbers ``integer``, other numbers ``numeric``, both with a
+        step of a hundredth of their range (a whole one for integers, 1 at least). Bounds are those of the
+        rows given: give training rows only.
 
         Args:
             frame: Raw rows, one column a column of the schema.

@@ -53,8 +53,8 @@ class _Differences(GradientSource):
 class FiniteDifferences(_Differences):
     """Central differences, one feature at a time: ``2d`` rows of the model a gradient.
 
-    A number moves by its column's step (a twentieth of the range for plain numbers, since trees are flat
-    between their thresholds), never beyond its bounds; a code moves to its neighbours. A feature of a one-hot
+    A number moves by its column's step, by a twentieth of its range at least (trees are flat between their
+    thresholds), never beyond its bounds; a code moves to its neighbours. A feature of a one-hot
     group is the change that choosing its category would make. So the rows asked are valid rows.
     """
 
@@ -148,6 +148,9 @@ def _or(value: float | None, otherwise: float) -> float:
 
 def _difference(column: Any) -> float:
     step = own_step(column)
-    if column.kind == "numeric" and column.step is None and None not in (column.low, column.high):
-        return max(step, _SMALLEST_RANGE_FRACTION * float(column.high - column.low))
-    return step
+    if column.values is not None or column.kind == "one_hot" or None in (column.low, column.high):
+        return step
+    # The slope may be taken over more than one move: an inferred step is often within one leaf of a tree.
+    wide = max(step, _SMALLEST_RANGE_FRACTION * float(column.high - column.low))
+    spacing = (column.grid or 1.0) if column.kind == "integer" else 0.0
+    return float(spacing * round(wide / spacing)) if spacing else wide

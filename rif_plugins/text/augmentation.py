@@ -15,7 +15,7 @@ from rif_plugins.text.pairing import PairSource
 from rif_plugins.text.transformations import SensitiveTokenSwap
 
 
-class RIFSimilarAugmenter(Augmenter):  # type: ignore[misc]
+class RIFSimilarAugmenter(Augmenter):
     """Augments a text by those of I(v): the same individual with another value of a sensitive attribute.
 
     A text without a sensitive token has no augmentation; the host's own recipes return such a text unchanged.
@@ -56,7 +56,11 @@ class RIFSimilarAugmenter(Augmenter):  # type: ignore[misc]
     def augment(self, text: str) -> Any:
         """The similar texts of ``text``, sorted; with the advanced metrics also those two."""
         similar = sorted(pair.similar for pair in self.pair_source.pairs_of(text))
-        if not self.advanced_metrics or not similar:
-            return (similar, {}, {}) if self.advanced_metrics else similar
+        if not self.advanced_metrics:
+            return similar
+        if not similar:
+            nothing = float("nan")
+            perplexity = dict.fromkeys(("avg_original_perplexity", "avg_attack_perplexity"), nothing)
+            return similar, perplexity, {"avg_attack_use_score": nothing}
         results = [AugmentationResult(AttackedText(text), AttackedText(other)) for other in similar]
         return similar, Perplexity().calculate(results), USEMetric().calculate(results)

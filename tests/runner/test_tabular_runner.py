@@ -253,6 +253,20 @@ def test_unusable_models(model: Any, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_differences_see_the_threshold_of_a_tree_beyond_one_inferred_step() -> None:
+    frame = pd.DataFrame({"n": [0, 99], "r": [0.0, 1.0], "a": ["x", "y"]})
+    encoder = TableEncoder(TableSchema.infer(frame, sensitive=["a"]))
+    assert [column.step for column in encoder.schema.columns[:2]] == [1, 0.01]
+
+    def tree(x: np.ndarray) -> np.ndarray:
+        p = 0.2 + 0.5 * (x[:, 0] >= 50) + 0.1 * (x[:, 1] > 0.53)
+        return np.stack([1 - p, p], axis=1)
+
+    source = gradient_source(RowEstimator(tree, 3, 2), encoder.schema)
+    _, gradient = source.gradient(np.array([[47.0, 0.5, 0.0]]), np.array([1]), "class")
+    assert gradient[0] == pytest.approx([0.5 / 10, 0.1 / 0.1, 0.0])
+
+
 # --- input
 
 

@@ -24,10 +24,11 @@ def records(folder: Path, workers: int, **changes: object) -> tuple[list[Record]
 
 def test_examples_are_dealt_out_in_order() -> None:
     examples = [Example(str(i), "He ran.", 1) for i in range(2 * _SHARD + 1)]
-    shards = list(_shards(examples))
+    shards = list(_shards(examples, 1))
     assert [len(shard) for shard in shards] == [_SHARD, _SHARD, 1]
     assert [example for shard in shards for example in shard] == examples
-    assert list(_shards([])) == []
+    assert list(_shards([], 2)) == []
+    assert [len(shard) for shard in _shards(examples[:9], 2)] == [2, 2, 2, 2, 1]
 
 
 def test_costs_add_up() -> None:

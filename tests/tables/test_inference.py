@@ -55,6 +55,11 @@ def test_the_printed_summary() -> None:
     assert "150 values: an identifier? leave it out" in TableSchema.infer(many).describe()
 
 
+def test_a_step_of_wide_whole_numbers_is_a_hundredth_of_their_range() -> None:
+    schema = TableSchema.infer(pd.DataFrame({"income": [0, 60_049], "age": [0, 149]}))
+    assert [column.step for column in schema.columns] == [600, 1]
+
+
 def test_a_constant_fraction_has_no_step() -> None:
     schema = TableSchema.infer(pd.DataFrame({"a": [0.5, 0.5]}))
     assert schema.columns == (ColumnSpec("a", "numeric", 0.5, 0.5),)
