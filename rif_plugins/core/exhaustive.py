@@ -30,8 +30,10 @@ class Enumeration(Generic[S]):
     """The exact reach of one text within ``K`` edits.
 
     Attributes:
-        reach: Cheapest path by label; ``stop`` is ``"certified"`` unless the budget ran out.
-        n_texts: Edited texts enumerated, the clean text excluded.
+        reach: Cheapest path by label; ``stop`` is ``"certified"`` when all texts were looked at: the budget
+            sufficed, and every proposed word could be put beside every other. Its ``n_tried`` and
+            ``largest_error`` are 0: the filter judges only the texts that would reach a new label.
+        n_texts: Edited texts that the victim saw, the clean text excluded.
         n_judged: Texts that the filter had to judge.
     """
 
@@ -42,15 +44,13 @@ class Enumeration(Generic[S]):
 
 def count_texts(side: EditableSide[S], max_edits: int) -> int:
     """How many texts have one to ``max_edits`` tokens of this text replaced by their candidates."""
-    sizes = [len(side.propose(side.start, position)) for position in side.positions]
-    total = 0
+    sizes = [len(side.keys(position)) for position in side.positions]
     # Elementary symmetric polynomials of the numbers of candidates.
     ways = [1] + [0] * max_edits
     for size in sizes:
         for depth in range(max_edits, 0, -1):
             ways[depth] += ways[depth - 1] * size
-    total = sum(ways[1:])
-    return total
+    return sum(ways[1:])
 
 
 def enumerate_reach(
@@ -69,10 +69,10 @@ def enumerate_reach(
     """
     if max_edits < 1:
         raise UsageError(f"an exhaustive search needs 1 edit or more, got {max_edits}: choose 1 or 2")
-    n_texts = count_texts(side, max_edits)
-    if n_texts > limit:
+    expected = count_texts(side, max_edits)
+    if expected > limit:
         raise UsageError(
-            f"the exhaustive search of {max_edits} edits would try {n_texts} texts of one example, "
+            f"the exhaustive search of {max_edits} edits would try {expected} texts of one example, "
             f"expected at most {limit}: lower --exhaustive or --max-candidates, or shorten the text"
         )
     rows = yield Score([side.text(side.start)])
@@ -80,19 +80,28 @@ def enumerate_reach(
         raise UsageError("the query budget does not pay for the clean text: expected 1 row or more")
     reach = Reach.of(Waypoint(side.start, rows[0], 0), label)
     reach.stop = "certified"
-    n_judged = 0
+    n_judged = n_texts = 0
     for depth in range(1, max_edits + 1):
         found: list[Waypoint[S]] = []
         source = _states(side, depth)
         while chunk := list(islice(source, _CHUNK)):
             rows = yield Score([side.text(state) for state in chunk])
-            found += [Waypoint(state, row, depth) for state, row in zip(chunk, rows, strict=False)]
+            n_texts += len(rows)
+            # Texts with a label that is reached already are of no use, and nearly all are.
+            found += [
+                Waypoint(state, row, depth)
+                for state, row in zip(chunk, rows, strict=False)
+                if int(np.argmax(row)) not in reach.paths
+            ]
             if len(rows) < len(chunk):
                 reach.stop = "budget"
                 break
         n_judged += yield from _admit(side, reach, found, label)
         if reach.stop == "budget":
             break
+    if reach.stop != "budget" and n_texts < expected:
+        reach.stop = "exhausted"
+    reach.n_tried, reach.largest_error = 0, 0.0
     return Enumeration(reach, n_texts, n_judged)
 
 
@@ -102,8 +111,7 @@ def _admit(
     """Judge the texts of each new label, the most confident first, until one passes; how many were judged."""
     by_label: dict[int, list[Waypoint[S]]] = {}
     for point in points:
-        if point.label not in reach.paths:
-            by_label.setdefault(point.label, []).append(point)
+        by_label.setdefault(point.label, []).append(point)
     n_judged = 0
     for new in sorted(by_label):
         ranked = sorted(by_label[new], key=lambda point: -round(float(point.p[new]), 9))
@@ -120,8 +128,12 @@ def _admit(
 
 def _states(side: EditableSide[S], depth: int) -> Iterator[S]:
     """All states with exactly ``depth`` edits, in reading order."""
-    keys = {position: [p.key for p in side.propose(side.start, position)] for position in side.positions}
+    keys = {position: side.keys(position) for position in side.positions}
     open_positions = [position for position, found in keys.items() if found]
+    if depth == 1:
+        for position in open_positions:
+            yield from (proposal.state for proposal in side.propose(side.start, position))
+        return
     for positions in combinations(open_positions, depth):
         for chosen in product(*(keys[position] for position in positions)):
             state: S | None = side.start

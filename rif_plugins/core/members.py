@@ -6,6 +6,7 @@ token of the sentence in every similar text.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from rif_plugins.core.pairs import Pair, Span
@@ -29,21 +30,38 @@ def member_spans(
         For the original, then for each pair's similar text: position to span, in reading order.
     """
     swapped = [Span(s.start, s.end) for pair in pairs for s in pair.swaps]
-    closed = [*sensitive_spans(text), *swapped]
-    free = [span for span in word_spans(text) if not _touches(span, closed)]
+    closed = _Closed([*sensitive_spans(text), *swapped])
+    free = [span for span in word_spans(text) if not closed.touches(span)]
     members = [{span.start: span for span in free}]
     for pair in pairs:
         alignment = align_tokens(pair)
-        closed_here = sensitive_spans(pair.similar)
+        closed_here = _Closed(sensitive_spans(pair.similar))
         members.append(
             {
                 first.start: second
                 for first, second in zip(alignment.original, alignment.similar, strict=True)
-                if first.start in members[0] and not _touches(second, closed_here)
+                if first.start in members[0] and not closed_here.touches(second)
             }
         )
     return members
 
 
-def _touches(span: Span, closed: Sequence[Span]) -> bool:
-    return any(span.start < other.end and other.start < span.end for other in closed)
+class _Closed:
+    """Stretches of a text that no edit may touch, merged where they overlap."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        for span in sorted(spans, key=lambda s: s.start):
+            if span.start >= span.end:
+                continue
+            if self.ends and span.start <= self.ends[-1]:
+                self.ends[-1] = max(self.ends[-1], span.end)
+            else:
+                self.starts.append(span.start)
+                self.ends.append(span.end)
+
+    def touches(self, span: Span) -> bool:
+        """Whether a span shares a character with one of them."""
+        last = bisect_left(self.starts, span.end) - 1
+        return last >= 0 and self.ends[last] > span.start

@@ -24,7 +24,7 @@ from rif_plugins.errors import UsageError
 FloatArray = NDArray[np.float64]
 S = TypeVar("S")
 _CHUNK = 512
-_TINY = 1e-12
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(slots=True, eq=False)
@@ -101,20 +101,21 @@ def collect(
         ranking: Positions that another text of I(v) ranked first; used in place of an own ranking.
     """
     table: CandidateTable[S] = CandidateTable()
-    for position in side.positions:
-        found = [Candidate(position, p.key, p.state) for p in side.propose(side.start, position)]
-        if found:
-            table.by_position[position] = found
-    table.had_positions = bool(table.by_position)
-    if len(table.by_position) > settings.max_positions:
+    # Edited texts are built for the positions that are kept: a long text has thousands of others.
+    positions = [position for position in side.positions if side.keys(position)]
+    table.had_positions = bool(positions)
+    table.ranking = positions
+    if len(positions) > settings.max_positions:
         if ranking is None:
-            ranking = yield from _ranked(side, reach, table, settings, rng, token_saliency)
-        ranked = dict.fromkeys(p for p in ranking if p in table.by_position)
-        table.ranking = list(ranked)[: settings.max_positions]
-        kept = set(table.ranking)
-        table.by_position = {p: found for p, found in table.by_position.items() if p in kept}
-    else:
-        table.ranking = list(table.by_position)
+            ranking = yield from _ranked(side, reach, table, positions, settings, rng, token_saliency)
+        known = set(positions)
+        table.ranking = list(dict.fromkeys(p for p in ranking if p in known))[: settings.max_positions]
+    kept = set(table.ranking)
+    table.by_position = {
+        position: [Candidate(position, p.key, p.state) for p in side.propose(side.start, position)]
+        for position in positions
+        if position in kept
+    }
     if settings.filter_first:
         candidates = table.all
         verdicts = yield Judge(side, [candidate.state for candidate in candidates])
@@ -165,12 +166,12 @@ def _ranked(
     side: EditableSide[S],
     reach: Reach[S],
     table: CandidateTable[S],
+    positions: Sequence[int],
     settings: ReachSettings,
     rng: np.random.Generator | None,
     token_saliency: TokenSaliency | None,
 ) -> Coroutine[list[int]]:
     """Positions with candidates, the most salient first; ties keep reading order."""
-    positions = list(table.by_position)
     label = reach.clean.label
     if settings.saliency == "random":
         if rng is None:

@@ -236,10 +236,15 @@ class MemberSearch(Generic[S]):
         rows: FloatArray = np.zeros((0, 0))
         if usable:
             rows = yield Score([self.side.text(state) for _, state in usable])
+        if len(rows) < len(usable):
+            self.reach.stop = "budget"
         here = log_probabilities(node.end.p)
         again: dict[int, tuple[Candidate[S], ...]] = {}
-        for (c, state), row in zip(usable, rows, strict=False):
-            fresh = Candidate(c.position, c.key, state, log_probabilities(row) - here)
+        for (c, _), row in zip(usable, rows, strict=False):
+            # Only the effect is new: the filter must still admit the edit alone.
+            fresh = Candidate(
+                c.position, c.key, c.state, log_probabilities(row) - here, None, c.is_admissible
+            )
             again[c.position] = (*again.get(c.position, ()), fresh)
         return _Node(node.path, node.keys, again)
 

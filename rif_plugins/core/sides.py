@@ -57,6 +57,10 @@ class EditableSide(Protocol[S]):
         """The unedited text without the token, or with it replaced by ``mask_token``."""
         ...
 
+    def keys(self, position: int) -> Sequence[str]:
+        """Replacements of the token in the unedited text; not yet filtered, stable order."""
+        ...
+
     def propose(self, state: S, position: int) -> list[Proposal[S]]:
         """States that replace the token at ``position``; not yet filtered, stable order."""
         ...
@@ -175,6 +179,11 @@ class SpanSide:
         if mask_token is None:
             return remove_span(self.unedited, span)
         return replace_spans(self.unedited, {span: mask_token})
+
+    def keys(self, position: int) -> Sequence[str]:
+        """Replacements of one token of the unedited text."""
+        span = self._spans[position]
+        return self._propose(self.unedited, span.start, span.end)
 
     def propose(self, state: TextState, position: int) -> list[Proposal[TextState]]:
         """Replace one token of the current text."""

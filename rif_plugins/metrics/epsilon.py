@@ -66,6 +66,8 @@ def error_measures(record: Record) -> tuple[float, ...]:
     if label is None or label < 0 or not known:
         return math.nan, math.nan, math.nan, 0.0
     met = [row[label] for row in known.values()]
+    if record.n_tried:
+        met.append(1.0 - record.largest_error)  # of all texts that the search saw, recorded or not
     gap = 0.0
     for first, second in _SIDE_PAIRS:
         if first in known and second in known:

@@ -137,5 +137,5 @@ def _has_evidence(view: WordView, index: int, lexicon: Lexicon) -> bool:
             return True
         if link == "space" and is_name(view, index + 1):
             return not _is_given(view, index + 1, lexicon)
-        return following in word_class("name-verb") or following.endswith("ed")
+        return following in word_class("name-predicate") or following.endswith("ed")
     return view.before(index) not in word_class("before-common-noun")

@@ -57,6 +57,7 @@ class HostSide:
         self.unedited = text
         self.start = HostState(AttackedText(text))
         self._spans = spans
+        self._proposed: dict[int, list[Proposal[HostState]]] = {}
         word_at = {span: index for index, (_, span) in enumerate(word_offsets(self.start.attacked_text))}
         _, allowed = attack.get_indices_to_order(self.start.attacked_text)
         allowed_words = set(allowed)
@@ -84,8 +85,19 @@ class HostSide:
             return remove_span(self.unedited, span)
         return replace_spans(self.unedited, {span: mask_token})
 
+    def keys(self, position: int) -> Sequence[str]:
+        """Replacements of one word of the unedited text."""
+        return [proposal.key for proposal in self.propose(self.start, position)]
+
     def propose(self, state: HostState, position: int) -> list[Proposal[HostState]]:
         """Ask the host's transformation for replacements of one word."""
+        if state is self.start:
+            if position not in self._proposed:
+                self._proposed[position] = self._asked(state, position)
+            return self._proposed[position]
+        return self._asked(state, position)
+
+    def _asked(self, state: HostState, position: int) -> list[Proposal[HostState]]:
         current = state.attacked_text
         index = int(current.convert_from_original_idxs([self._words[position]])[0])
         if index < 0:

@@ -18,7 +18,7 @@ from rif_plugins.core.requests import drive
 from rif_plugins.core.results import Record, searched_record
 from rif_plugins.core.seeds import example_generator
 from rif_plugins.core.victim import VictimCallError
-from rif_plugins.errors import UsageError, VictimRowError
+from rif_plugins.errors import UsageError, VictimError, VictimRowError
 from rif_plugins.settings import Settings
 from rif_plugins.text.goal_result import PairGoalFunctionResult
 from rif_plugins.text.host_side import HostMember, HostState
@@ -78,7 +78,9 @@ class ReachSearch(SearchMethod):
         pairs = list(goal.pairs)
         try:
             sweep = self._sweep(goal, pairs)
-        except (VictimCallError, VictimRowError) as error:
+        except (VictimCallError, UsageError) as error:
+            if isinstance(error, VictimError) and not isinstance(error, VictimRowError):
+                raise  # no prediction at all: this concerns the whole run
             return failed_result(goal, initial_result, str(error), start, self.seed)
         records = [self._record(goal, pairs, finding) for finding in sweep.findings]
         seconds = round(time.perf_counter() - start, 4)

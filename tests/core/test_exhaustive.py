@@ -185,7 +185,8 @@ def test_the_budget_is_kept_and_nothing_is_certified_without_all_rows(
 def test_a_pair_without_all_rows_has_no_certificate() -> None:
     members = members_of("a", {"a": ["x", "y"]})
     for budget, is_complete in ((6, True), (5, False)):
-        sweep = alone(sweep_example(members, 1, SweepPlan(exhaustive=1)), log_odds({"a": 2.0}), budget=budget)
+        victim = log_odds({"a": 2.0, "x": 1.0, "y": 1.0})
+        sweep = alone(sweep_example(members, 1, SweepPlan(exhaustive=1)), victim, budget=budget)
         for finding in sweep.findings:
             assert bool(finding.certificate) == is_complete
             if finding.target == "unrobust_fair":

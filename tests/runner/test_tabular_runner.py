@@ -254,7 +254,7 @@ def test_unusable_models(model: Any, message: str) -> None:
 
 
 def test_differences_see_the_threshold_of_a_tree_beyond_one_inferred_step() -> None:
-    frame = pd.DataFrame({"n": [0, 99], "r": [0.0, 1.0], "a": ["x", "y"]})
+    frame = pd.DataFrame({"n": [0, 50, 99], "r": [0.0, 0.5, 1.0], "a": ["x", "y", "y"]})
     encoder = TableEncoder(TableSchema.infer(frame, sensitive=["a"]))
     assert [column.step for column in encoder.schema.columns[:2]] == [1, 0.01]
 
@@ -524,3 +524,12 @@ def test_the_quick_start_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     exec(code, names)
     assert "robust and fair" in capsys.readouterr().out
     assert not names["encoder"].schema.violations(names["pairs"].perturbed_original).any()
+
+
+def test_the_schema_of_the_page_is_one(tmp_path: Path) -> None:
+    page = DOCS.read_text(encoding="utf-8")
+    file = tmp_path / "s.toml"
+    file.write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0], encoding="utf-8")
+    schema = TableSchema.from_toml(file)
+    assert schema.names == ("age", "job", "sex")
+    assert len(schema.sensitive_tuples()) == 2

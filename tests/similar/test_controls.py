@@ -25,7 +25,7 @@ def test_a_control_keeps_every_value() -> None:
     ("text", "expected"),
     [
         ("an old actor", ["an elderly actor"]),
-        ("a young black man", ["a youthful black man", "a young African American man", "a young black guy"]),
+        ("a young black man", ["a youthful black man", "a young african american man", "a young black guy"]),
         ("an elderly lady", ["an old lady", "an elderly woman"]),
         ("The women's room", ["The ladies' room"]),
         ("her mum", ["her mom"]),
@@ -55,7 +55,7 @@ def test_names_become_other_names_of_the_same_group() -> None:
 def test_every_control_has_the_mask_of_the_original() -> None:
     text = "An old gay man and his mothers, black women, met the elderly and the boys' dad."
     pairs = control_texts(text, LEX, max_controls=None)
-    assert len({pair.similar for pair in pairs}) == len(pairs) >= 5
+    assert len({pair.similar for pair in pairs}) == len(pairs) >= 3
     assert {mask(pair.similar, LEX) for pair in pairs} == {mask(text, LEX)}
 
 

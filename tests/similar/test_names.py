@@ -23,13 +23,13 @@ def swap(text: str) -> str:
         ("John Smith lost his keys.", "Jennifer Smith lost her keys."),
         ("Mr. John Smith and Ms. Mary Jones", "Ms. Jennifer Smith and Mr. Michael Jones"),
         ("Mary told John that he is late.", "Michael told Jennifer that she is late."),
-        ("Peter's wife Anna", "Carolyn's husband Zachary"),
+        ("Peter's wife Anna", "Carolyn's husband Justin"),
         ("JOHN LEFT", "JENNIFER LEFT"),
         ("Suddenly Mary left.", "Suddenly Michael left."),
         ("Mark said he is here.", "Ann said she is here."),
         ("Will will go.", "Sally will go."),
         ("I met Will and Mark.", "I met Sally and Ann."),
-        ("Jamal saw Latoya's car.", "Latisha saw Reginald's car."),
+        ("Jamal saw Latoya's car.", "Tanisha saw Reginald's car."),
     ],
 )
 def test_first_names_follow_the_gender_both_ways(one: str, other: str) -> None:

@@ -42,11 +42,11 @@ def test_a_pair_source_adds_those_that_its_attributes_name() -> None:
     source = PairSource(attributes=["gender_names", "marital_status"])
     assert source.attributes == ("gender", "marital_status")
     assert source.lexicon.attributes == (*EMBEDDED, "marital_status")
-    assert [p.similar for p in source.pairs_of("Mary is married.")] == [
-        "Michael is married.",
-        "Mary is single.",
-        "Mary is divorced.",
-        "Mary is widowed.",
+    assert [p.similar for p in source.pairs_of("Mary and her son are married.")] == [
+        "Michael and his daughter are married.",
+        "Mary and her son are single.",
+        "Mary and her son are divorced.",
+        "Mary and her son are widowed.",
     ]
     assert PairSource(attributes=["gender_names", "gender"]).attributes == ("gender",)
 
@@ -61,11 +61,9 @@ def test_they_can_be_given_as_the_lexicon(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_unknown_attribute_lists_them() -> None:
-    with pytest.raises(
-        UsageError, match="'name' is not in the lexicon: .*marital_status, gender_names, names"
-    ):
+    with pytest.raises(UsageError, match=r"not in the lexicon: .*marital_status, gender_names, names"):
         PairSource(attributes=["name"])
-    with pytest.raises(LexiconError, match="is called 'name': use one of gender, .*names"):
+    with pytest.raises(LexiconError, match=r"is called 'name': use one of gender, .*names"):
         Lexicon.load("name")
 
 
@@ -75,8 +73,8 @@ def test_an_unknown_attribute_lists_them() -> None:
         ("a single mother", ["a married mother", "a divorced mother", "a widowed mother"]),
         ("She is unmarried.", ["She is married.", "She is divorced.", "She is widowed."]),
         (
-            "a married, old farmer",
-            ["a single, old farmer", "a divorced, old farmer", "a widowed, old farmer"],
+            "a married, old boss",
+            ["a single, old boss", "a divorced, old boss", "a widowed, old boss"],
         ),
         ("the married woman", ["the divorced woman", "the widowed woman"]),
         ("every single man, not a single person", []),

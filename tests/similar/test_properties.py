@@ -9,10 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rif_plugins.core.pairs import Pair
-from rif_plugins.similar import Lexicon, find_spans, mask, similar_texts
+from rif_plugins.similar import Lexicon, control_texts, find_spans, mask, similar_texts
 
 LEX = Lexicon.load()
 GENDER = Lexicon.load("gender")
+EVERY = Lexicon.load("gender_names,names,marital_status").merged_with(LEX)
 
 TERMS = [
     "he",
@@ -60,6 +61,13 @@ TERMS = [
     "``",
     "\u200d",
     "e\u0301",
+    "John",
+    "Susan Walsh",
+    "MARK",
+    "Will",
+    "Mr. Garcia",
+    "married",
+    "Latina",
     "\U0001f469",
     "@",
     "://",
@@ -108,6 +116,28 @@ def test_masks_and_counterparts_of_a_text_without_spans_change_nothing(text: str
     if not find_spans(text, LEX):
         assert mask(text, LEX) == text
         assert similar_texts(text, LEX) == []
+
+
+ASKED = ["gender*names", "gender*race*age", "marital_status", "names"]
+PLAIN = ["gender", "names", "race", "age", "marital_status"]
+
+
+@given(TEXTS, st.integers(0, 3))
+def test_joint_counterparts_and_controls_are_exact_and_keep_the_mask(text: str, seed: int) -> None:
+    pairs = similar_texts(text, EVERY, ASKED, max_counterparts=6, seed=seed)
+    controls = control_texts(text, EVERY, PLAIN, max_controls=4, seed=seed)
+    assert all(pair.value_from == pair.value_to for pair in controls)
+    for pair in (*pairs, *controls):
+        check(pair)
+        assert pair.original == text
+        assert mask(pair.similar, EVERY, PLAIN) == mask(text, EVERY, PLAIN)
+
+
+@given(st.text(max_size=60))
+def test_any_text_without_spans_of_any_list_is_left_as_it_is(text: str) -> None:
+    if not find_spans(text, EVERY):
+        assert mask(text, EVERY) == text
+        assert similar_texts(text, EVERY, ASKED) == control_texts(text, EVERY) == []
 
 
 PEOPLE = ["man", "woman", "actor", "actress", "uncle", "aunt", "king", "queen", "boy", "girl", "heir"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from importlib import resources
+
 import pytest
 
 from rif_plugins.similar import Lexicon, SensitiveSpan, find_spans
@@ -151,3 +153,9 @@ def test_texts_without_a_term_give_nothing(text: str) -> None:
 )
 def test_adjective_and_noun_are_told_apart(text: str, slot: str) -> None:
     assert find_spans(text, LEX, ["religion", "nationality"])[0].slot == slot
+
+
+def test_every_word_class_is_listed_once() -> None:
+    file = resources.files("rif_plugins.core").joinpath("data", "lexicons", "contexts.txt")
+    names = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("[")]
+    assert len(set(names)) == len(names)

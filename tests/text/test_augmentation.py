@@ -45,9 +45,8 @@ def test_the_settings_choose_the_attributes(monkeypatch: pytest.MonkeyPatch) -> 
 def test_advanced_metrics_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     class Counter:
         def calculate(self, results: list[Any]) -> dict[str, Any]:
-            return {
-                r.perturbed_result.attacked_text.text: r.original_result.attacked_text.text for r in results
-            }
+            both = [(r.perturbed_result.attacked_text, r.original_result.attacked_text) for r in results]
+            return {similar.text: original.text for similar, original in both}
 
     monkeypatch.setattr(augmentation, "Perplexity", Counter)
     monkeypatch.setattr(augmentation, "USEMetric", Counter)
@@ -69,7 +68,7 @@ def test_the_command_writes_the_similar_texts_into_the_csv(
     tmp_path: Path, run_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
-    source.write_text('"text",label\n"The actor lost his hat.",1\n"The hat is lost.",0\n', encoding="utf-8")
+    source.write_text("text,label\nThe actor lost his hat.,1\nThe hat is lost.,0\n", encoding="utf-8")
     done = run_python(
         *("-m", "textattack", "augment", "--recipe", "rif-similar", "--input-csv", str(source)),
         *("--output-csv", str(target), "--input-column", "text", "--transformations-per-example", "3"),
