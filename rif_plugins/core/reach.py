@@ -132,18 +132,26 @@ class Reach(Generic[S]):
         return reach
 
     def note(self, path: Path[S], label: int) -> None:
-        """Count an admissible state, and keep its path when it reaches a label more cheaply."""
+        """Count an admissible state, and keep its path when it is the best one to its label.
+
+        The best has the fewest edits, then the highest probability: a rule that does not depend on which of
+        several searches comes first.
+        """
         end = path[-1]
         self.n_tried += 1
         self.largest_error = max(self.largest_error, 1.0 - float(end.p[label]))
         known = self.paths.get(end.label)
-        if known is None or end.n_edits < known[-1].n_edits:
+        if known is None or _rank(end) < _rank(known[-1]):
             self.paths[end.label] = path
 
     @property
     def labels(self) -> frozenset[int]:
         """All labels reached, the clean one included."""
         return frozenset(self.paths)
+
+
+def _rank(point: Waypoint[Any]) -> tuple[int, float]:
+    return point.n_edits, -round(float(point.p[point.label]), 9)
 
 
 def best_ends(

@@ -3,7 +3,7 @@
 ``her`` is a determiner (*her book*, male: *his*) or an object (*I saw her*, male: *him*); ``his`` is a
 determiner (*his book*, female: *her*) or a possessive pronoun (*the book is his*, female: *hers*).
 There is no tagger: the rules look at two words on each side. Their known failures are in
-``docs/lexicons.md``.
+``docs/similar.md``.
 """
 
 from __future__ import annotations
