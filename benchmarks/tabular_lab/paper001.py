@@ -21,7 +21,7 @@ READABLE = {
     "mlp": "MLP", "wide_and_deep": "Wide&Deep", "deepfm": "DeepFM", "autoint": "AutoInt",
     "tabtransformer": "TabTransformer",
 }  # fmt: skip
-CODING = {"mlp": "one_hot", "tabtransformer": "one_hot"}
+CODING = {"mlp": "one_hot"}  # the attention of TabTransformer runs over all features: one a column
 
 
 def attacked(

@@ -61,6 +61,14 @@ def audit(
     if unknown:
         allowed = ", ".join(sorted({*FIELDS, *_OPTIONS}))
         raise UsageError(f"audit has no option {unknown[0]!r}: expected some of {allowed}")
+    for name in ("protect", "label_names"):
+        if isinstance(options.get(name), str):
+            options[name] = tuple(word.strip() for word in options[name].split(","))
+        elif options.get(name) is not None:
+            options[name] = tuple(options[name])
+    _whole_numbers({**options, "workers": workers})
+    if resume and out is None:
+        raise UsageError("resume=True needs the folder of the earlier run: give out")
     settings = Settings.load().updated(**{k: v for k, v in options.items() if k in FIELDS})
     victim = None if isinstance(model, str) else _victim(model)
     examples = None if isinstance(data, (str, Path)) else _examples(data, **_range_of(options))
@@ -78,6 +86,15 @@ def audit(
     )
     ready = Audit.prepare(asked, victim=victim, examples=examples)
     return ready.run(Path(out) if out is not None else None, workers=workers, resume=resume)
+
+
+def _whole_numbers(options: Mapping[str, Any]) -> None:
+    for name, least in (("limit", 1), ("offset", 0), ("query_budget", 1), ("max_length", 1), ("workers", 1)):
+        value = options.get(name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise UsageError(f"{name} must be a whole number from {least}, got {value!r}")
 
 
 def _victim(model: Any) -> Victim:
@@ -100,10 +117,6 @@ def _range_of(options: Mapping[str, Any]) -> dict[str, Any]:
     labels, limit, offset = options.get("labels", "given"), options.get("limit"), options.get("offset", 0)
     if labels not in ("given", "predicted"):
         raise UsageError(f"labels must be given or predicted, got {labels!r}")
-    if limit is not None and limit < 1:
-        raise UsageError(f"limit must be 1 or more, got {limit}")
-    if offset < 0:
-        raise UsageError(f"offset must be 0 or more, got {offset}")
     return {"labels": labels, "limit": limit, "offset": offset}
 
 

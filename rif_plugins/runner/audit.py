@@ -20,8 +20,9 @@ from rif_plugins.core.run_result import (
     SUMMARY_FILE,
     write_json,
 )
+from rif_plugins.core.victim import VictimCallError
 from rif_plugins.diagnostics.victim_checks import check_victim
-from rif_plugins.errors import DataError, UsageError
+from rif_plugins.errors import DataError, RIFError, UsageError, VictimRowError
 from rif_plugins.examples.base import Example, ExampleSet
 from rif_plugins.metrics.summary import summarise_run
 from rif_plugins.runner.audit_result import AuditResult
@@ -33,12 +34,14 @@ from rif_plugins.runner.building import (
     read_examples,
 )
 from rif_plugins.runner.options import AuditOptions
-from rif_plugins.runner.resuming import finished_records
+from rif_plugins.runner.resuming import earlier_filter_first, finished_records
 from rif_plugins.runner.sweep import check_labels
 from rif_plugins.runner.workers import Cost, cost_of, run_workers
 from rif_plugins.version import __version__
 from rif_plugins.victims.base import Victim
+from rif_plugins.victims.fingerprint import probe_digest
 
+_ASKED_ALONE = 32
 PACKAGES = ("numpy", "onnxruntime", "scipy", "torch", "transformers", "datasets", "scikit-learn")
 Progress = Callable[[Iterable[list[Record]], int], Iterable[list[Record]]]
 
@@ -52,12 +55,15 @@ class Audit:
         parts: Victim, filter, cache, lexicon.
         examples: What to search.
         checks: What the checks of the victim say.
+        answers: Digest of the victim's answers to a few sentences; tells victims apart that have no
+            fingerprint.
     """
 
     options: AuditOptions
     parts: Parts
     examples: ExampleSet
     checks: list[dict[str, str]]
+    answers: str = ""
 
     @classmethod
     def prepare(
@@ -85,12 +91,12 @@ class Audit:
         _check_names(names, parts)
         if options.filter_first is None:
             options = replace(options, filter_first=decides_filter_first(options, parts, texts))
-        return cls(options, parts, examples, checks)
+        return cls(options, parts, examples, checks, _answers_digest(parts))
 
     @property
     def label_names(self) -> tuple[str, ...]:
         """Names of the classes; their numbers where nothing names them."""
-        names = self.examples.label_names or self.parts.victim.label_names
+        names = self.options.label_names or self.examples.label_names or self.parts.victim.label_names
         n = self.parts.engine.n_labels or 0
         return tuple(names) if names is not None else tuple(str(i) for i in range(n))
 
@@ -120,6 +126,9 @@ class Audit:
             UsageError: The folder holds another run, or cannot be written.
         """
         started, clock = datetime.now(timezone.utc), time.perf_counter()
+        if out is not None and resume:
+            # The order was measured; measuring it again must not change how the rest is searched.
+            self.options = replace(self.options, filter_first=earlier_filter_first(out, self.options))
         configuration = self._configuration(started)
         done = finished_records(out, configuration) if out is not None and resume else {}
         if out is not None:
@@ -144,7 +153,7 @@ class Audit:
         order = {example.id: i for i, example in enumerate(self.examples.examples)}
         records.sort(key=lambda record: order.get(record.example, len(order)))
         seconds = time.perf_counter() - clock
-        configuration = self._finished(configuration, records, cost.total, seconds)
+        configuration = self._finished(configuration, records, cost.total, seconds, len(done))
         summary = summarise_run(records, configuration, seed=self.options.settings.seed)
         result = AuditResult(configuration, tuple(records), summary)
         if out is not None and done:
@@ -179,6 +188,7 @@ class Audit:
             "data_sha256": self.examples.sha256,
             "n_examples": len(self.examples),
             "victim_fingerprint": self.parts.fingerprint.value,
+            "victim_answers": self.answers,
             "cache": _cache_state(self.parts),
             "label_names": list(self.label_names),
             "labels": self.options.labels,
@@ -194,13 +204,20 @@ class Audit:
         }
 
     def _finished(
-        self, configuration: dict[str, Any], records: Sequence[Record], cost: Cost, seconds: float
+        self,
+        configuration: dict[str, Any],
+        records: Sequence[Record],
+        cost: Cost,
+        seconds: float,
+        n_resumed: int,
     ) -> dict[str, Any]:
+        """The configuration with its end: seconds and costs are those of this session."""
         models = cost.victim_seconds + cost.entailment_seconds + cost.proposer_seconds
         return {
             **configuration,
             "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "seconds": round(seconds, 3),
+            "n_resumed": n_resumed,
             "time": {
                 "victim": round(cost.victim_seconds, 3),
                 "entailment": round(cost.entailment_seconds, 3),
@@ -237,7 +254,10 @@ def _refuse_same_ids(examples: ExampleSet) -> None:
 
 
 def _checked_victim(parts: Parts, examples: ExampleSet, texts: Sequence[str]) -> list[dict[str, str]]:
-    """Run the checks; a victim that gives no usable answer at all is refused."""
+    """Run the checks; a victim that gives no usable answer at all is refused.
+
+    One that fails on some texts is not: those examples will end in an error, the others are searched.
+    """
     covered = sum(bool(parts.source.pairs_of(e.text, e.similar)) for e in examples.examples if e.text.strip())
     checks = check_victim(
         lambda some: parts.engine.probabilities(some, fresh=True),
@@ -251,8 +271,31 @@ def _checked_victim(parts: Parts, examples: ExampleSet, texts: Sequence[str]) ->
     )
     broken = next((check for check in checks if check.name == "answers" and check.status == "fail"), None)
     if broken is not None:
-        raise UsageError(f"the victim {parts.victim.name} cannot be audited: {broken.message}")
+        if not _answers_any(parts, texts):
+            raise UsageError(f"the victim {parts.victim.name} cannot be audited: {broken.message}")
+        checks = [replace(c, status="warn") if c is broken else c for c in checks]
     return [check.to_dict() for check in checks]
+
+
+def _answers_any(parts: Parts, texts: Sequence[str]) -> bool:
+    """Whether the victim has an answer to any of a few texts, asked one by one after all of them together."""
+    some = list(dict.fromkeys(texts))[:_ASKED_ALONE]
+    for asked in (some, *([text] for text in some)):
+        try:
+            parts.engine.probabilities(asked, fresh=True)
+        except (VictimCallError, VictimRowError):
+            continue
+        except RIFError:
+            return False  # its answers have no usable form at all
+        return True
+    return False
+
+
+def _answers_digest(parts: Parts) -> str:
+    try:
+        return probe_digest(parts.victim.predict)
+    except Exception:  # a victim may refuse a sentence; it is audited all the same
+        return ""
 
 
 def _check_names(names: Sequence[str] | None, parts: Parts) -> None:

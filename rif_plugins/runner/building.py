@@ -148,8 +148,10 @@ def read_examples(options: AuditOptions, label_names: Sequence[str] | None) -> E
 def decides_filter_first(options: AuditOptions, parts: Parts, texts: Sequence[str]) -> bool:
     """Whether the filter should see candidates before the victim.
 
-    The accepted edits are the same either way. With a query budget victim rows are scarce, so the filter
-    goes first; else the price of a row of each is measured on a few texts.
+    The same edits are admissible either way; filter-first does not give up early (see ``ReachSettings``), so
+    it may find more on victims whose effects do not add up. With a query budget victim rows are scarce, so
+    the filter goes first; else the price of a row of each is measured on a few texts, once a run.
+    ``run.json`` says which order it was.
     """
     order = options.settings.filter_order
     if order != "auto" or parts.filter is None:

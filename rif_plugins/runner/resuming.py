@@ -10,9 +10,21 @@ from rif_plugins.core.result_files import read_records
 from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import RESULTS_FILE, RUN_FILE, read_json, write_records
 from rif_plugins.errors import UsageError
+from rif_plugins.runner.options import AuditOptions
 
 # What decides the records; paths of the cache, batch sizes and dates do not.
-_SAME = ("schema", "version", "model", "data_sha256", "victim_fingerprint", "labels", "targets", "scorer")
+_SAME = (
+    "schema",
+    "version",
+    "model",
+    "data_sha256",
+    "victim_fingerprint",
+    "victim_answers",
+    "labels",
+    "targets",
+    "scorer",
+    "filter_order",
+)
 _FREE_SETTINGS = ("cache", "cache_dir", "cache_size", "batch_size", "results", "filter_order")
 _FREE_OPTIONS = ("filter_first", "device", "data", "limit", "offset")
 
@@ -56,6 +68,13 @@ def finished_records(out: Path, configuration: Mapping[str, Any]) -> dict[str, l
     return done
 
 
+def earlier_filter_first(out: Path, options: AuditOptions) -> bool | None:
+    """The filter order of the run that the folder holds; that of the options where they say one."""
+    if options.settings.filter_order != "auto" or not (out / RUN_FILE).exists():
+        return options.filter_first
+    return bool(read_json(out / RUN_FILE).get("filter_order") == "filter-first")
+
+
 def _refuse_another(earlier: Mapping[str, Any], now: Mapping[str, Any], out: Path) -> None:
     for name in _SAME:
         if earlier.get(name) != now.get(name):
@@ -68,6 +87,15 @@ def _refuse_another(earlier: Mapping[str, Any], now: Mapping[str, Any], out: Pat
 
 
 def _other_run(out: Path, name: str, before: Any, after: Any) -> UsageError:
+    if name == "data_sha256":
+        return UsageError(
+            f"--resume: {out} holds a run on other data: give the same data, or another folder with --out"
+        )
+    if name in ("victim_fingerprint", "victim_answers"):
+        return UsageError(
+            f"--resume: {out} holds a run of another victim with this name: "
+            "give the same model, or another folder with --out"
+        )
     return UsageError(
         f"--resume: {out} holds a run with another {name} ({before!r}, now {after!r}): "
         "repeat its options, or give another folder with --out"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,10 @@ def test_another_configuration_is_refused(
     options = audit_options(out.parent, change.pop("rows", ROWS), **change)
     audit = Audit.prepare(options)
     try:
-        with pytest.raises(UsageError, match=f"another {name} .* repeat its options, or give another"):
+        message = f"another {name} .* repeat its options, or give another"
+        if name == "data_sha256":
+            message = "holds a run on other data: give the same data, or another folder"
+        with pytest.raises(UsageError, match=message):
             audit.run(tmp_path / "out", resume=True)
     finally:
         audit_options(out.parent, ROWS)  # the data file of the other tests
@@ -136,7 +140,7 @@ def test_a_changed_model_is_refused(tmp_path: Path) -> None:
     first = Audit.prepare(audit_options(tmp_path, ROWS))
     first.run(tmp_path / "out")
     write_victim(tmp_path, good=1.9)
-    with pytest.raises(UsageError, match="holds a run with another victim_fingerprint"):
+    with pytest.raises(UsageError, match="holds a run of another victim with this name: give the same model"):
         Audit.prepare(audit_options(tmp_path, ROWS)).run(tmp_path / "out", resume=True)
 
 
@@ -179,3 +183,38 @@ def test_results_without_their_configuration_are_refused(whole: Whole, tmp_path:
     (tmp_path / RESULTS_FILE).write_bytes((out / RESULTS_FILE).read_bytes())
     with pytest.raises(DataError, match=r"run.json cannot be read"):
         audit.run(tmp_path, resume=True)
+
+
+def test_a_victim_without_fingerprint_is_told_apart_by_its_answers(tmp_path: Path) -> None:
+    from rif_plugins.runner import audit
+
+    class Open:
+        """Holds an open file, so that its identity cannot be established."""
+
+        def __init__(self, shift: float) -> None:
+            self.shift = shift
+            self.file = (tmp_path / "notes").open("w", encoding="utf-8")
+
+        def __call__(self, texts: list[str]) -> list[list[float]]:
+            return [[0.5 - self.shift, 0.5 + self.shift] for _ in texts]
+
+    first, second = Open(0.1), Open(0.2)
+    rows = [("He cooked.", 1), ("She cooked.", 1)]
+    run = audit(first, rows, out=tmp_path / "out", entailment="none", cache="off")
+    assert run.configuration["victim_fingerprint"] is None
+    with pytest.raises(UsageError, match="another victim with this name"):
+        audit(second, rows, out=tmp_path / "out", entailment="none", cache="off", resume=True)
+    again = audit(first, rows, out=tmp_path / "out", entailment="none", cache="off", resume=True)
+    assert again.records == run.records
+    first.file.close()
+    second.file.close()
+
+
+def test_the_filter_order_of_the_earlier_run_is_kept(tmp_path: Path) -> None:
+    first = Audit.prepare(audit_options(tmp_path, ROWS))
+    first.options = replace(first.options, filter_first=True)
+    first.run(tmp_path / "out")
+    again = Audit.prepare(audit_options(tmp_path, ROWS))
+    again.options = replace(again.options, filter_first=False)  # as if the stopwatch had said otherwise
+    result = again.run(tmp_path / "out", resume=True)
+    assert result.configuration["filter_order"] == "filter-first"

@@ -27,7 +27,8 @@ def test_the_documentation_states_what_was_judged(source: str) -> None:
     accepted = Rate(sum(row["verdict"] == "yes" for row in rows), len(rows))
     page = (ROOT / "docs" / "similar.md").read_text(encoding="utf-8")
     assert len(rows) == 100
-    assert f"{accepted.successes} of 100 [{accepted.low:.1%}, {accepted.high:.1%}]".replace("%", " %") in page
+    interval = str(accepted).split("[")[1].split("]")[0].replace("%", " %")
+    assert f"{accepted.successes} of 100 [{interval}]" in page
 
 
 def test_every_refusal_has_a_reason() -> None:

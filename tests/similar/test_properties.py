@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rif_plugins.core.pairs import Pair
@@ -89,6 +89,7 @@ def check(pair: Pair) -> None:
     assert pair.original[position:] == pair.similar[other:]
 
 
+@settings(deadline=None)
 @given(TEXTS)
 @example("a\u0130 he")
 @example("\ud800 she")
@@ -101,6 +102,7 @@ def test_spans_lie_in_the_text_and_do_not_overlap_within_an_attribute(text: str)
         assert all(a.end <= b.start for a, b in pairwise(own))
 
 
+@settings(deadline=None)
 @given(TEXTS, st.integers(0, 3))
 def test_every_counterpart_is_exact_and_keeps_the_mask(text: str, seed: int) -> None:
     pairs = similar_texts(text, LEX, max_counterparts=6, seed=seed)
@@ -111,6 +113,7 @@ def test_every_counterpart_is_exact_and_keeps_the_mask(text: str, seed: int) -> 
         assert mask(pair.similar, LEX) == mask(text, LEX)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_masks_and_counterparts_of_a_text_without_spans_change_nothing(text: str) -> None:
     if not find_spans(text, LEX):
@@ -122,6 +125,7 @@ ASKED = ["gender*names", "gender*race*age", "marital_status", "names"]
 PLAIN = ["gender", "names", "race", "age", "marital_status"]
 
 
+@settings(deadline=None)
 @given(TEXTS, st.integers(0, 3))
 def test_joint_counterparts_and_controls_are_exact_and_keep_the_mask(text: str, seed: int) -> None:
     pairs = similar_texts(text, EVERY, ASKED, max_counterparts=6, seed=seed)
@@ -133,6 +137,7 @@ def test_joint_counterparts_and_controls_are_exact_and_keep_the_mask(text: str, 
         assert mask(pair.similar, EVERY, PLAIN) == mask(text, EVERY, PLAIN)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_without_spans_of_any_list_is_left_as_it_is(text: str) -> None:
     if not find_spans(text, EVERY):
@@ -150,6 +155,7 @@ FRAMES = [
 ]
 
 
+@settings(deadline=None)
 @given(st.sampled_from(FRAMES), st.sampled_from(PEOPLE), st.sampled_from(PEOPLE), st.booleans())
 def test_two_swaps_lead_back(frame: str, first: str, second: str, is_upper: bool) -> None:
     text = frame.format(first, second)
