@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,15 +11,16 @@ from .paper001 import READABLE
 EXPLANATION = """\
 Every technique starts from the same {seeds} rows of the test set, drawn from {clusters} K-Means clusters,
 with a budget of {n_global} x {n_local} steps a seed ({n_global} global and {n_local} local ones, or {steps};
-FGSM has one). ART's attacks reach {eps:g} of each column's range. {domain} `N_f`, `N_b`, `N_f|b`: generated
-rows that are false, biased, or either; `sum`: all generated rows; `R`: their shares. A row is biased where
-any of its counterparts gets another label. Labels of generated rows: those of the seeds (FGSM, PGD, APGD,
-ACG), the vote of {voters} other networks (ADF, EIDIG, DICE), the estimate by the total derivative
-(RobustFair). `own axis` counts what a technique looks for, as the paper's table 3 does: false rows for the
-first four, biased ones for ADF, EIDIG and DICE, either for RobustFair. `clean seeds broken`: of the seeds
-that were robust and fair, the share from which a false or biased row was generated. `similarity`: mean
-generative similarity. Means of {runs} runs with Student's 95 % intervals; a run draws its own seeds, the
-model stays."""
+FGSM has one). ART's attacks reach {eps:g} of each column's range. {domain}
+
+`N_f`, `N_b`, `N_f|b`: generated rows that are false, biased, or either; `sum`: all generated rows; `R`:
+their shares. A row is biased where any of its counterparts gets another label. Labels of generated rows:
+those of the seeds (FGSM, PGD, APGD, ACG), the vote of {voters} other networks (ADF, EIDIG, DICE), the
+estimate by the total derivative (RobustFair). `own axis` counts what a technique looks for, as the
+paper's table 3 does: false rows for the first four, biased ones for ADF, EIDIG and DICE, either for
+RobustFair. `clean seeds broken`: of the seeds that were robust and fair, the share from which a false or
+biased row was generated. `similarity`: mean generative similarity. Means of {runs} runs with Student's 95
+% intervals; a run draws its own seeds, the model stays."""
 VALID = """Numbers in [0, 1] move by 0.01, codes and whole numbers by one where that is more, and after each
 step rows are put back onto the valid rows of the schema."""
 FREE = "As in the paper, rows are not kept valid: steps of 0.01 in [0, 1], clipped."
@@ -58,7 +60,8 @@ def page(report: dict[str, Any]) -> str:
 
 
 def _explained(settings: dict[str, Any]) -> str:
-    return EXPLANATION.format(**settings, domain=FREE if settings["paper_domain"] else VALID, clusters=4)
+    text = EXPLANATION.format(**settings, domain=FREE if settings["paper_domain"] else VALID, clusters=4)
+    return "\n\n".join(_wrapped(paragraph) for paragraph in text.split("\n\n"))
 
 
 def _data_set(block: dict[str, Any]) -> list[str]:
@@ -68,7 +71,7 @@ def _data_set(block: dict[str, Any]) -> list[str]:
         f"### {block['name']}",
         "",
         f"{about['train_rows']} training and {about['test_rows']} test rows, {about['features']} features, "
-        f"sensitive: {many} ({about['counterparts']} counterparts a row); network of RobustFair, "
+        f"sensitive: {many} (counterparts of a row: {about['counterparts']}); network of RobustFair, "
         f"{block['epochs']} epochs, weights of seed {block['weights_seed']}, "
         f"accuracy {block['accuracy']:.3f} "
         f"(the larger class: {block['majority']:.3f})"
@@ -106,12 +109,12 @@ def _verdict(behind: dict[str, list[str]]) -> str:
     for key, text in names.items():
         others = behind.get(key, [])
         parts.append(f"{text}: " + (f"**not ahead of {', '.join(others)}**" if others else "ahead of all"))
-    return "RobustFair against the techniques of one axis, by means. " + "; ".join(parts) + "."
+    return _wrapped("RobustFair against the techniques of one axis, by means. " + "; ".join(parts) + ".")
 
 
 def _models(report: dict[str, Any]) -> list[str]:
     settings = report["settings"]
-    lines = [
+    text = (
         f"Small: {settings['models_data']} only, {settings['models_train'] or 'all'} training rows, "
         f"{settings['models_rows']} attacked test rows, {settings['models_epochs']} epochs, "
         f"{settings['models_steps']} steps, one run. Rates are shares of all attacked rows, errors of the "
@@ -120,9 +123,9 @@ def _models(report: dict[str, Any]) -> list[str]:
         "Embedding models are attacked by FGSM and ADF through differences of outputs (marked *), by RIFair "
         "through their embeddings. ADF moves every feature on which both rows agree in each step, and all "
         "counterparts are looked at; RIFair changes one field a step and looks at one counterpart: do not "
-        "compare IF across the two tables. Ranks: 1 is the model that stands best.",
-        "",
-    ]
+        "compare IF across the two tables. Ranks: 1 is the model that stands best."
+    )
+    lines = [_wrapped(text), ""]
     rows = report["paper_001"]
     ar, fair = _ranks([r["AR_attack"] for r in rows]), _ranks([r["IF_attack"] for r in rows])
     head = ("model", "accuracy", "ACC", "FTA", "AR (FGSM)", "rank", "IF (ADF)", "rank")
@@ -156,7 +159,7 @@ def _joint(rows: Sequence[dict[str, Any]], key: str) -> list[str]:
         "TBR",
         "FBR",
         "FFR",
-        "TFR = 0",
+        "TFR: 0 attacks",
         "1",
         "2",
         "3",
@@ -175,6 +178,10 @@ def _joint(rows: Sequence[dict[str, Any]], key: str) -> list[str]:
     return _table(head, cells)
 
 
+def _wrapped(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), 110, break_long_words=False, break_on_hyphens=False)
+
+
 def _ranks(values: Sequence[float]) -> list[int]:
     """1 for the lowest; equal values share a rank."""
     return [1 + sum(other < value for other in values) for value in values]
@@ -190,7 +197,7 @@ def _cell(figure: dict[str, Any]) -> str:
 def _number(value: float) -> str:
     if value == 0:
         return "0"
-    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.3f}" if abs(value) < 1.5 else f"{value:.1f}"
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.3f}" if abs(value) < 1 else f"{value:.1f}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rif_plugins.core.results import STATUSES, Record
 from rif_plugins.core.run_result import ALL_TARGETS
 from rif_plugins.metrics.bootstrap import N_RESAMPLES, ClusterBootstrap, Ratio, quantile_estimate
+from rif_plugins.metrics.certificates import CertificateCount
 from rif_plugins.metrics.epsilon import EPSILON_FIELDS, summarise_epsilon
 from rif_plugins.metrics.pair_table import (
     PairTable,
@@ -67,7 +68,8 @@ def summarise_run(
     Raises:
         DataError: A record's content is not what its status calls for.
     """
-    table = RecordTable.from_records(records)
+    certificates = CertificateCount()
+    table = RecordTable.from_records(certificates.watch(records))
     settings = dict(configuration or {})
     names = [str(name) for name in settings.get("label_names") or []]
     time = settings.get("time") or {}
@@ -85,6 +87,7 @@ def summarise_run(
         "n_repeated": table.n_repeated,
         "skip_reasons": _skip_reasons(table),
         "time": {name: _number(time.get(name)) for name in _TIMES},
+        "certificates": certificates.to_dict(),
         **block(),
     }
     evaluated = table.is_evaluated

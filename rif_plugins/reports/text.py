@@ -37,7 +37,8 @@ def render_text(run: RunResult, *, width: int | None = None) -> str:
     _table(console, view.axes_table(run))
     _print(console, view.axes_sentence(run))
     _print(console, view.missed_sentence(run))
-    tables = [view.texts_table(run), *_halves(view.targets_table(run)), view.final_table(run)]
+    tables = [view.texts_table(run), *_halves(view.targets_table(run)), view.certificates_table(run)]
+    tables.append(view.final_table(run))
     tables += [view.clean_table(run), _attacks(run), view.attack_table(run), *view.groups_tables(run)]
     tables += [*view.movement_tables(run), view.effort_table(run), view.cost_table(run), _times(run)]
     for table in (*tables, _checks(run), view.left_out_table(run), _errors(run)):

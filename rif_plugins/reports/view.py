@@ -129,6 +129,18 @@ def targets_table(run: RunResult) -> Table:
     )
 
 
+def certificates_table(run: RunResult) -> Table:
+    """What an exhaustive search has shown not to exist; empty after a greedy one."""
+    found = run.summary.get("certificates") or {}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (readable(target), int(c["n_pairs"]), int(c["max_edits"]), int(c["n_texts"]))
+        for target, c in found.items()
+    )
+    note = "No admissible edit of at most so many tokens a side, out of the candidates, breaks these pairs."
+    columns = ("Target", "Pairs", "Edits a side", "Texts examined")
+    return Table("Certified: no violation of this kind exists", columns, rows, note if rows else "")
+
+
 def final_table(run: RunResult) -> Table:
     """Robust, fair, and both, of the pair each search ended with."""
     blocks = run.summary.get("by_target") or {}
