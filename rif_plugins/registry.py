@@ -56,7 +56,9 @@ CONSTRAINTS = {
 }
 
 # textattack augment --recipe NAME
-AUGMENTATION_RECIPES: dict[str, str] = {}
+AUGMENTATION_RECIPES = {
+    "rif-similar": "rif_plugins.text.augmentation:RIFSimilarAugmenter",
+}
 
 # rif NAME: the module has `main(arguments: Sequence[str]) -> int`, and the text is its line in `rif --help`
 COMMANDS = {

@@ -60,6 +60,11 @@ def add_options(parser: CommandParser) -> None:
     what.add_argument(
         "--protect", action="append", default=[], metavar="WORD", help="a word no edit may touch or write"
     )
+    what.add_argument(
+        "--controls",
+        action="store_true",
+        help="also swap between terms of the same group: how much is plain sensitivity to any swap?",
+    )
     how = parser.add_argument_group("how (settings, as in rif.toml)")
     for key in FIELDS:
         if key not in _NOT_HERE:
@@ -117,6 +122,7 @@ def options_from(given: argparse.Namespace) -> AuditOptions:
         label_names=names,
         query_budget=given.query_budget,
         protect=tuple(given.protect),
+        controls=given.controls,
         device=given.device,
         max_length=given.max_length,
     )

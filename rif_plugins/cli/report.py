@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(list(arguments))
     path = _run_of(given.run)
     run, out, notes = _read(path, given.out)
-    run = RunResult(run.configuration, run.records, _summary(run))
+    run = RunResult(run.configuration, run.records, _summary(run, path if path.is_dir() else path.parent))
     if out.resolve() != path.resolve():
         _claim(out, run)
     for note in notes:
@@ -178,11 +178,14 @@ def _read(path: Path, out: Path | None) -> tuple[RunResult, Path, list[str]]:
     return run, path if out is None else out, notes
 
 
-def _summary(run: RunResult) -> dict[str, Any]:
+def _summary(run: RunResult, folder: Path) -> dict[str, Any]:
     from rif_plugins.metrics.summary import summarise_run
+    from rif_plugins.runner.controls import read_controls
 
     settings = run.configuration.get("settings") or {}
-    return summarise_run(run.records, run.configuration, seed=int(settings.get("seed") or 0))
+    summary = summarise_run(run.records, run.configuration, seed=int(settings.get("seed") or 0))
+    controls = read_controls(folder, run.configuration)
+    return summary if controls is None else {**summary, "controls": controls}
 
 
 def _claim(out: Path, run: RunResult) -> None:

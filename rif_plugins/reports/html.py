@@ -19,6 +19,7 @@ from rif_plugins.reports import comparison as compared
 from rif_plugins.reports import figures, view
 from rif_plugins.reports.cells import cell_text, readable
 from rif_plugins.reports.characters import printable, well_formed
+from rif_plugins.reports.controls import controls_sentence
 from rif_plugins.reports.output_file import write_whole
 from rif_plugins.reports.payload import findings_payload, island
 
@@ -49,6 +50,7 @@ def render_html(run: RunResult) -> str:
         charts=charts,
         payload=Markup(island(payload)),  # `island` escapes what could end the block
         n_findings=len(findings),
+        controls=controls_sentence(run),
     )
 
 

@@ -10,6 +10,7 @@ from rif_plugins.optional import require
 from rif_plugins.reports import view
 from rif_plugins.reports.cells import Cell, Table, Value, cell_text
 from rif_plugins.reports.characters import one_line
+from rif_plugins.reports.controls import controls_sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +38,7 @@ def render_text(run: RunResult, *, width: int | None = None) -> str:
     _table(console, view.axes_table(run))
     _print(console, view.axes_sentence(run))
     _print(console, view.missed_sentence(run))
+    _print(console, controls_sentence(run))
     tables = [view.texts_table(run), *_halves(view.targets_table(run)), view.certificates_table(run)]
     tables.append(view.final_table(run))
     tables += [view.clean_table(run), _attacks(run), view.attack_table(run), *view.groups_tables(run)]

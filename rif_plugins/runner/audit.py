@@ -33,6 +33,7 @@ from rif_plugins.runner.building import (
     decides_filter_first,
     read_examples,
 )
+from rif_plugins.runner.controls import run_controls
 from rif_plugins.runner.options import AuditOptions
 from rif_plugins.runner.resuming import earlier_filter_first, finished_records
 from rif_plugins.runner.sweep import check_labels
@@ -155,6 +156,11 @@ class Audit:
         seconds = time.perf_counter() - clock
         configuration = self._finished(configuration, records, cost.total, seconds, len(done))
         summary = summarise_run(records, configuration, seed=self.options.settings.seed)
+        if self.options.controls:
+            summary["controls"] = run_controls(
+                self.options, self.parts, self.examples.examples, configuration, out
+            )
+            self.parts.close()
         result = AuditResult(configuration, tuple(records), summary)
         if out is not None and done:
             result.save(out)  # examples that were tried again stand at the end of the file: back in order

@@ -28,6 +28,7 @@ class AuditOptions:
         label_map: File that maps labels of the data to classes.
         label_names: Names of the classes, where the victim does not name them.
         query_budget: Most victim rows of one example.
+        controls: Also search no-effect controls: swaps between terms of the same group.
         protect: Further words that no edit may touch or write.
         device, max_length: For Hugging Face victims.
         filter_first: Whether the filter sees candidates before the victim; None decides by measuring.
@@ -47,6 +48,7 @@ class AuditOptions:
     label_map: Path | None = None
     label_names: tuple[str, ...] | None = None
     query_budget: int | None = None
+    controls: bool = False
     protect: tuple[str, ...] = ()
     device: str | None = None
     max_length: int | None = None

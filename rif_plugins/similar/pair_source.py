@@ -71,9 +71,19 @@ class PairSource:
         """No-effect controls of one text; see :func:`control_texts`."""
         return control_texts(text, self.lexicon, self.attributes, max_controls=max_controls, seed=self.seed)
 
+    def as_controls(self) -> PairSource:
+        """A source whose pairs are the no-effect controls of a text, for a run beside the main one."""
+        return _ControlSource(self.lexicon, self.attributes, self.max_counterparts, self.seed)
+
     def sensitive_spans(self, text: str) -> list[Span]:
         """Spans of all sensitive tokens of a text, of every attribute of the lexicon."""
         return sensitive_spans(text, self.lexicon)
+
+
+class _ControlSource(PairSource):
+    def pairs_of(self, text: str, similar: str | None = None) -> list[Pair]:
+        """Swaps between names or terms of the same group."""
+        return self.controls_of(text, self.max_counterparts)
 
 
 def embedded_and(lexicon: Path | str | None, attributes: Sequence[str] | None = None) -> Lexicon:

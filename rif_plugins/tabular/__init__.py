@@ -37,6 +37,7 @@ _HOMES = {
     "RobustFairAttack": "robust_fair",
     "RowAttack": "base",
     "SchemaAttack": "schema_attack",
+    "as_estimator": "estimators",
     "ensemble_labels": "labelling",
     "rif_table": "attack_table",
     "with_counterparts": "labelling",

@@ -206,7 +206,7 @@ class RIFairTextAttack(EvasionAttack):
 
     def _parts(self) -> TextParts:
         settings = self._settings
-        lexicon = self._objects.get("lexicon") or embedded_and(settings.lexicon)
+        lexicon = self._objects.get("lexicon") or embedded_and(settings.lexicon, settings.sensitive)
         counterparts = None if settings.counterparts == "all" else int(settings.counterparts)
         proposer = self._objects.get("proposer") or load_proposer(
             settings.proposer, max_candidates=settings.max_candidates, protected=lexicon.is_sensitive

@@ -122,7 +122,7 @@ def word_offsets(text: AttackedText) -> list[tuple[int, Span]]:
 
 def lexicon_of(settings: Settings) -> Lexicon:
     """The embedded lexicon, with the user's own file merged into it where the settings name one."""
-    return embedded_and(settings.lexicon)
+    return embedded_and(settings.lexicon, settings.sensitive)
 
 
 class PairSource(similar.PairSource):
