@@ -20,7 +20,15 @@ from rif_plugins.settings import FIELDS, PREFIX, Settings, settings_file, variab
 DISTRIBUTION = "rif-plugins"
 STARTUP_FILE = "rif_plugins_autoload.pth"
 # Variables with our prefix that are not settings.
-_OTHER_VARIABLES = ("RIF_DATA_DIR", "RIF_DEBUG", "RIF_PLUGINS_AUTOLOAD", "RIF_PLUGINS_CONFIG", "RIF_VICTIM")
+_OTHER_VARIABLES = (
+    "RIF_DATA_DIR",
+    "RIF_DEBUG",
+    "RIF_ENDPOINT_TOKEN",
+    "RIF_PLUGINS_AUTOLOAD",
+    "RIF_PLUGINS_CONFIG",
+    "RIF_TEST_CHROMIUM",
+    "RIF_VICTIM",
+)
 
 Status = Literal["ok", "note", "missing"]
 
@@ -68,6 +76,7 @@ def checks(*, deep: bool) -> list[Callable[[], Iterator[Finding]]]:
         check_nltk,
         check_wordnet,
         check_entailment,
+        check_cache,
     ]
     return [*shallow, check_registration] if deep else shallow
 
@@ -82,6 +91,27 @@ def _as_text(findings: Sequence[Finding]) -> str:
     missing = sum(finding.status == "missing" for finding in findings)
     lines.append("everything needed is there" if not missing else f"missing: {missing}")
     return "\n".join(lines)
+
+
+def check_cache() -> Iterator[Finding]:
+    """Where `rif audit` keeps answers of models, and how much lies there."""
+    from rif_plugins.cache import default_folder
+
+    try:
+        settings = Settings.load()
+    except RIFError:
+        return  # said by `check_settings`
+    if settings.cache == "off":
+        yield Finding("cache", "note", "off, by the setting `cache`", "unset it to keep answers across runs")
+        return
+    folder = settings.cache_dir or default_folder()
+    size = sum(file.stat().st_size for file in folder.glob("*") if file.is_file()) if folder.is_dir() else 0
+    parent = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    detail = f"{folder}, {size / 2**20:.1f} of {settings.cache_size} MB"
+    if os.access(parent, os.W_OK):
+        yield Finding("cache", "ok", detail)
+    else:
+        yield Finding("cache", "note", f"{detail}, cannot be written", "set RIF_CACHE_DIR to another folder")
 
 
 def check_versions() -> Iterator[Finding]:

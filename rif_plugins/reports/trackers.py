@@ -6,6 +6,7 @@ inside the files of ``artifacts``: no name of a metric is made of a text, a word
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import time
@@ -25,6 +26,14 @@ from rif_plugins.reports.view import headline, model_name
 
 ARTIFACTS = ("report.html", "findings.csv", SUMMARY_FILE)
 WANDB_MODES = ("offline", "online", "disabled")
+_WANDB_SETTINGS: dict[str, Any] = {
+    "console": "off",  # what `rif report` prints has texts in it
+    "save_code": False,
+    "disable_git": True,
+    "x_disable_stats": True,
+    "x_disable_meta": True,
+    "silent": True,
+}
 _PURPOSE = "logging a run to {}"
 _FACTS = (
     *("version", "started", "finished", "model", "data", "data_sha256", "n_examples"),
@@ -56,7 +65,7 @@ def log_to_wandb(
 ) -> Path:
     """Log a run to Weights & Biases, beside any run that is active already.
 
-    Neither the terminal, nor code, git state or machine statistics are sent along.
+    What the terminal shows, code, the state of git and facts about the machine are not sent along.
 
     Args:
         run: The run.
@@ -77,8 +86,8 @@ def log_to_wandb(
     chosen = _checked(run, artifacts, project, "project")
     if mode not in WANDB_MODES:
         raise UsageError(f"mode is {mode!r}: expected one of {', '.join(WANDB_MODES)}")
-    wandb: Any = require("wandb", package="'rif-plugins[wandb]'", purpose=_PURPOSE.format("W&B"))
     with _told("W&B"):
+        wandb: Any = require("wandb", package="'rif-plugins[wandb]'", purpose=_PURPOSE.format("W&B"))
         where = Path(folder).resolve()
         where.mkdir(parents=True, exist_ok=True)  # W&B takes another folder where this one is missing
         tracked = wandb.init(
@@ -91,16 +100,14 @@ def log_to_wandb(
             dir=str(where),
             mode=mode,
             reinit="create_new",
-            settings=wandb.Settings(
-                console="off", save_code=False, disable_git=True, x_disable_stats=True, silent=True
-            ),
+            settings=wandb.Settings(**_WANDB_SETTINGS),
         )
         exit_code = 1
         try:
             # In the folder of the logged run, not in the user's home: W&B sends them from where they lie.
             place = Path(tracked.dir).parent
             tracked.log(metrics(run))
-            if chosen:
+            if chosen and mode != "disabled":
                 files = wandb.Artifact(f"rif-report-{tracked.id}", type="rif-report")
                 for path in _written(run, place / "artifacts", chosen):
                     files.add_file(str(path), policy="immutable", skip_cache=True)
@@ -138,9 +145,9 @@ def log_to_mlflow(
     """
     chosen = _checked(run, artifacts, experiment, "experiment")
     needs = {"package": "'rif-plugins[mlflow]'", "purpose": _PURPOSE.format("MLflow")}
-    mlflow: Any = require("mlflow", **needs)
-    entities: Any = require("mlflow.entities", **needs)
     with _told("MLflow"):
+        mlflow: Any = require("mlflow", **needs)
+        entities: Any = require("mlflow.entities", **needs)
         client = mlflow.MlflowClient(tracking_uri=tracking_uri)
         known = client.get_experiment_by_name(experiment)
         where = client.create_experiment(experiment) if known is None else known.experiment_id
@@ -175,7 +182,9 @@ def parameters(run: RunResult) -> dict[str, Any]:
     for group, hidden in (("settings", _FOLDERS), ("options", _NAMED), ("versions", ())):
         values = known.get(group) or {}
         found[group] = {str(key): value for key, value in values.items() if key not in hidden}
-    return {key: value for key, value in found.items() if value != {}}
+    kept = {key: value for key, value in found.items() if value != {}}
+    text = well_formed(json.dumps(kept, ensure_ascii=False, default=str))
+    return dict(json.loads(text))
 
 
 def metrics(run: RunResult) -> dict[str, float]:
@@ -228,7 +237,7 @@ def _flat(block: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
         if isinstance(value, Mapping):
             yield from _flat(value, f"{name}.")
         else:
-            yield name, well_formed(str(value))[:_LONGEST_VALUE]
+            yield name, str(value)[:_LONGEST_VALUE]
 
 
 def _tags(run: RunResult) -> dict[str, str]:
@@ -250,7 +259,8 @@ def _checked(run: RunResult, artifacts: Iterable[str], name: str, what: str) -> 
     """
     asked = [artifacts] if isinstance(artifacts, str) else list(artifacts)
     for wrong in (item for item in asked if item not in ARTIFACTS):
-        raise UsageError(f"artifacts has {one_line(repr(wrong), 60)}: expected some of {', '.join(ARTIFACTS)}")
+        expected = f"expected some of {', '.join(ARTIFACTS)}"
+        raise UsageError(f"artifacts has {one_line(repr(wrong), 60)}: {expected}")
     if not name.strip():
         raise UsageError(f"the name of the {what} is empty: give one, such as 'robust-fairness'")
     if not run.summary:
@@ -272,7 +282,7 @@ def _written(run: RunResult, folder: Path, chosen: Iterable[str]) -> list[Path]:
 
 @contextmanager
 def _told(tracker: str) -> Iterator[None]:
-    """Whatever a tracker raises, from a refused name to a server that is down, in one line."""
+    """Whatever a tracker raises, from a broken package to a server that is down, in one line."""
     try:
         yield
     except RIFError:
