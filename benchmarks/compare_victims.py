@@ -3,9 +3,9 @@
     python benchmarks/compare_victims.py --data-dir DATA --out out/compare \
         --victim tfidf=out/sst2_tfidf.npz --victim cnn=out/sst2_cnn.npz --victim minilm=out/sst2_minilm
 
-DATA holds ``sst2/``. A victim is NAME=MODEL, where MODEL is what ``rif audit --model`` takes, or an ``.npz`` that
-``benchmarks/sst2_victims/tfidf.py`` or ``cnn.py`` (then NAME starts with cnn) has written. Runs ``rif audit`` for each and ``rif compare``
-over all, as a user would, and prints what ``rif compare`` says.
+DATA holds ``sst2/``. A victim is NAME=MODEL, where MODEL is what ``rif audit --model`` takes, or an ``.npz``
+that ``benchmarks/sst2_victims/tfidf.py`` or ``cnn.py`` (then NAME starts with cnn) has written. Runs
+``rif audit`` for each and ``rif compare`` over all, as a user would, and prints what ``rif compare`` says.
 """
 
 from __future__ import annotations
