@@ -26,7 +26,8 @@ os.environ["HOME"] = str(_HOME)
 os.environ.pop("XDG_CACHE_HOME", None)
 os.environ.pop("TA_CACHE_DIR", None)
 # Settings must not leak into tests; where the data lie may be said.
-for _name in [n for n in os.environ if n.startswith("RIF_") and n not in ("RIF_DATA_DIR", "RIF_TEST_CHROMIUM")]:
+_KEPT = ("RIF_DATA_DIR", "RIF_TEST_CHROMIUM")
+for _name in [name for name in os.environ if name.startswith("RIF_") and name not in _KEPT]:
     del os.environ[_name]
 # For processes that the tests start: a proxy that refuses at once, and hubs that do not even try.
 for _name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):

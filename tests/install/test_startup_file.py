@@ -19,7 +19,7 @@ from rif_plugins import autoload, registry
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STARTUP_FILE = "rif_plugins_autoload.pth"
-OWN = {"rif_plugins", "rif_plugins.autoload"}
+OWN = {"rif_plugins", "rif_plugins.autoload", "rif_plugins.version"}
 RunPython = Callable[..., "subprocess.CompletedProcess[str]"]
 LOADED = "import sys, json; print(json.dumps(sorted(sys.modules)))"
 
