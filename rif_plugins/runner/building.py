@@ -28,6 +28,8 @@ from rif_plugins.victims.loading import load_victim
 # victim-first order saves about that many entailment rows for every victim row that it adds.
 VICTIM_WORTH = 2.5
 _TIMED_TEXTS = 16
+# Enough for the texts of all open examples; more would only grow with the run.
+_REMEMBERED = 2**15
 
 
 @dataclass
@@ -85,6 +87,7 @@ def build_parts(options: AuditOptions, victim: Victim | None = None) -> Parts:
         victim.predict,
         output=output,
         batch_size=settings.batch_size,
+        cache_size=_REMEMBERED,
         store=store,
         fingerprint=fingerprint.value,
     )
