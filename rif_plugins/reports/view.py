@@ -138,7 +138,7 @@ def certificates_table(run: RunResult) -> Table:
     )
     note = "No admissible edit of at most so many tokens a side, out of the candidates, breaks these pairs."
     columns = ("Target", "Pairs", "Edits a side", "Texts examined")
-    return Table("Certified: no violation of this kind exists", columns, rows, note if rows else "")
+    return Table("Certified: no violation within the candidates", columns, rows, note if rows else "")
 
 
 def final_table(run: RunResult) -> Table:
