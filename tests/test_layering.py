@@ -17,7 +17,7 @@ MAX_LINES = 400
 BASE = {"errors", "optional", "version"}
 CORE = BASE | {"core"}
 PARTS = {"similar", "proposers", "entailment", "metrics", "diagnostics", "reports", "tables", "training"}
-ENGINE = CORE | PARTS | {"settings", "cache", "victims", "examples"}
+ENGINE = CORE | PARTS | {"settings", "cache", "victims", "examples", "llm"}
 # Layer (a folder or a file of rif_plugins) -> the layers that it may import.
 ALLOWED: dict[str, set[str]] = {
     "__init__": CORE | {"runner"},
@@ -29,9 +29,12 @@ ALLOWED: dict[str, set[str]] = {
     "settings": BASE,
     "core": BASE,
     "cache": CORE,
-    "victims": CORE,
+    "llm": CORE,
+    "victims": CORE | {"llm"},
     "examples": CORE,
     **dict.fromkeys(PARTS, CORE),
+    "proposers": CORE | {"llm"},
+    "diagnostics": CORE | {"llm"},
     "text": ENGINE | {"registry", "autoload"},
     "tabular": ENGINE,
     "runner": ENGINE | {"text", "tabular"},
@@ -43,7 +46,7 @@ HOSTS = {"textattack": {"text"}, "art": {"tabular"}}
 EAGER = {
     "text": {"numpy", "textattack", "torch", "transformers"},
     "tabular": {"numpy", "art"},
-    **{layer: {"numpy"} for layer in (*PARTS, "core", "cache", "victims", "runner")},
+    **{layer: {"numpy"} for layer in (*PARTS, "core", "cache", "llm", "victims", "runner")},
 }
 # Layers that never import more than the standard library and numpy, not even late.
 PURE = {
