@@ -70,7 +70,7 @@ class ChatFailure:
 
     Attributes:
         reason: One line for people, without secrets.
-        is_final: Whether asking again in this run is pointless (no such model, no right to it, no calls left).
+        is_final: Whether asking again in this run is pointless (no such model, no calls left).
     """
 
     reason: str
