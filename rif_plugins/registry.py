@@ -64,11 +64,13 @@ AUGMENTATION_RECIPES = {
 COMMANDS = {
     "attack": ("rif_plugins.cli.attack", "TextAttack's `attack` with the RIF recipes and settings"),
     "audit": ("rif_plugins.cli.audit", "search a model's answers for violations, all targets in one sweep"),
+    "candidates": ("rif_plugins.cli.candidates", "propose and filter replacements off-line, into a table"),
     "compare": ("rif_plugins.cli.compare", "rank the models of runs on robustness, fairness and both"),
     "demo": ("rif_plugins.cli.demo", "audit the embedded victim on the embedded examples, offline"),
     "doctor": ("rif_plugins.cli.doctor", "what is installed, what is missing, and the command that mends it"),
     "replay": ("rif_plugins.cli.replay", "ask a model again about findings: do they still hold?"),
     "report": ("rif_plugins.cli.report", "write every file of a run again from its records"),
+    "retrain": ("rif_plugins.cli.retrain", "teach a model the findings of a run, and search it again"),
     "score": ("rif_plugins.cli.score", "measure the log of any TextAttack attack in RIF terms"),
     "tabular": ("rif_plugins.cli.tabular", "attack a classifier of rows, through ART, in one table"),
 }

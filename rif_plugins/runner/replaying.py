@@ -20,6 +20,7 @@ from rif_plugins.runner.building import Parts, build_parts
 from rif_plugins.runner.label_matching import LabelMatch
 from rif_plugins.runner.options import AuditOptions
 from rif_plugins.settings import Settings
+from rif_plugins.victims.base import Victim
 
 SCHEMA = "rif-replay/1"
 STOP_REASON = "replayed"
@@ -159,18 +160,21 @@ def replay_options(
     )
 
 
-def replay(run: RunResult, findings: Sequence[Record], options: AuditOptions) -> ReplayResult:
+def replay(
+    run: RunResult, findings: Sequence[Record], options: AuditOptions, victim: Victim | None = None
+) -> ReplayResult:
     """Ask the model about the four texts of every finding.
 
     Args:
         run: The run that the findings are of.
         findings: The findings.
         options: From :func:`replay_options`.
+        victim: In place of the model that the options name.
 
     Raises:
         UsageError: The model cannot be loaded, or has other classes than the run's.
     """
-    parts = _loaded(run, options)
+    parts = _loaded(run, options) if victim is None else build_parts(options, victim)
     reader = LabelMatch.of(run.configuration, parts.victim.label_names)
     replays: list[Replay] = []
     for start in range(0, len(findings), _BLOCK):

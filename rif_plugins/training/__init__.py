@@ -1,0 +1,8 @@
+"""Found pairs as training rows: augmentation, the guard of held-out texts, the split of audited examples."""
+
+from __future__ import annotations
+
+from rif_plugins.training.augmentation import Augmentation, AugmentedRow, augment
+from rif_plugins.training.holdout import HeldOutTexts, is_held_out
+
+__all__ = ["Augmentation", "AugmentedRow", "HeldOutTexts", "augment", "is_held_out"]

@@ -1,0 +1,170 @@
+"""Both sides of found pairs as training rows with the label of the original.
+
+The similar text is the same individual but for the sensitive tokens, and an admissible edit keeps the meaning
+(assumption A1 of the paper), so the right answer is the label of the original on both sides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rif_plugins.core.outcomes import TARGETS
+from rif_plugins.core.pairs import SIDES
+from rif_plugins.core.results import Record
+from rif_plugins.core.seeds import example_seed
+from rif_plugins.errors import UsageError
+from rif_plugins.training.holdout import normalised
+
+RIF_TARGETS: tuple[str, ...] = tuple(map(str, TARGETS))
+
+
+@dataclass(frozen=True, slots=True)
+class AugmentedRow:
+    """One training row and where it comes from.
+
+    Attributes:
+        text: The text.
+        label: Its class.
+        weight: Weight in the loss; a row of the training data has 1.
+        example: Name of the audited example.
+        record: Id of the record that holds the pair.
+        target: Target of that record.
+        status: Its status: ``induced``, ``natural`` or ``shifted``.
+        side: ``"original"`` or ``"similar"``.
+        is_edited: Whether the text has meaning-preserving edits.
+    """
+
+    text: str
+    label: int
+    weight: float
+    example: str
+    record: str
+    target: str
+    status: str
+    side: str
+    is_edited: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """The rows, and what was left out.
+
+    Attributes:
+        rows: In the order of their records, the original side first.
+        n_findings: Findings that were looked at.
+        left_out: How many rows were left out, by reason: ``repeated`` (equal text and label),
+            ``contradicted`` (the same text with two labels), ``held out`` and ``over the cap``.
+    """
+
+    rows: tuple[AugmentedRow, ...]
+    n_findings: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts by target, status and side, as ``retrain.json`` keeps them."""
+        return {
+            "n_findings": self.n_findings,
+            "n_rows": len(self.rows),
+            "left_out": dict(self.left_out),
+            **{
+                f"by_{name}": dict(sorted(Counter(getattr(row, name) for row in self.rows).items()))
+                for name in ("target", "status", "side")
+            },
+        }
+
+
+def augment(
+    records: Iterable[Record],
+    *,
+    targets: Sequence[str] = RIF_TARGETS,
+    weight: float = 1.0,
+    max_rows: int | None = None,
+    held_out: Container[str] = frozenset(),
+    seed: int = 0,
+) -> Augmentation:
+    """Make training rows of the findings.
+
+    Args:
+        records: Records of an audit; those that found nothing are passed over.
+        targets: Take findings of these targets only.
+        weight: Weight of every row.
+        max_rows: Most rows; where there are more, a seeded choice of findings that takes the targets in turn.
+        held_out: Texts that no row may hold, such as :class:`~rif_plugins.training.holdout.HeldOutTexts`.
+        seed: Seed of that choice.
+
+    Raises:
+        UsageError: A target is unknown, the weight is not positive, or ``max_rows`` is below 1.
+    """
+    if unknown := [name for name in targets if name not in RIF_TARGETS]:
+        raise UsageError(
+            f"augmentation by target: expected some of {', '.join(RIF_TARGETS)}, got {unknown[0]!r}"
+        )
+    if not weight > 0:
+        raise UsageError(f"the weight of augmented rows must be above 0, got {weight}")
+    if max_rows is not None and max_rows < 1:
+        raise UsageError(f"the most augmented rows must be a whole number from 1, got {max_rows}")
+    found = [r for r in records if r.is_found and r.target in targets and r.label is not None]
+    left_out: Counter[str] = Counter()
+    kept: dict[str, AugmentedRow] = {}
+    contradicted: set[str] = set()
+    for record in _in_turn(found, targets, seed):
+        for row in _rows_of(record, weight):
+            key = normalised(row.text)
+            if row.text in held_out:
+                left_out["held out"] += 1
+            elif key in contradicted or (key in kept and kept[key].label != row.label):
+                left_out["contradicted"] += 1 + (kept.pop(key, None) is not None)
+                contradicted.add(key)
+            elif key in kept:
+                left_out["repeated"] += 1
+            else:
+                kept[key] = row
+    rows = list(kept.values())
+    if max_rows is not None and len(rows) > max_rows:
+        left_out["over the cap"] = len(rows) - max_rows
+        rows = rows[:max_rows]
+    place = {record.id: number for number, record in enumerate(found)}
+    rows.sort(key=lambda row: (place[row.record], SIDES.index(row.side)))
+    return Augmentation(tuple(rows), len(found), dict(left_out))
+
+
+def _in_turn(found: Sequence[Record], targets: Sequence[str], seed: int) -> list[Record]:
+    """The findings, one of each target in turn; the order depends on seed and ids only."""
+    order = sorted(found, key=lambda record: (example_seed(seed, record.id), record.id))
+    queues = [[record for record in order if record.target == target] for target in targets]
+    longest = max(map(len, queues), default=0)
+    return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
+
+
+def _rows_of(record: Record, weight: float) -> list[AugmentedRow]:
+    """Both perturbed sides; a side without edits is the unedited text."""
+    if record.label is None:
+        return []
+    edited = {edit.get("side") for edit in record.edits}
+    texts = (record.perturbed_original or record.original, record.perturbed_similar or record.similar)
+    return [
+        AugmentedRow(
+            text,
+            record.label,
+            weight,
+            record.example,
+            record.id,
+            record.target,
+            record.status,
+            side,
+            side in edited,
+        )
+        for side, text in zip(SIDES, texts, strict=True)
+        if text.strip()
+    ]

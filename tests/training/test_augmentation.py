@@ -1,0 +1,133 @@
+"""Findings as training rows: both sides, the original's label, no text twice, a fair cap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rif_plugins.core.results import Record
+from rif_plugins.errors import UsageError
+from rif_plugins.training import HeldOutTexts, augment, is_held_out
+from rif_plugins.training.holdout import normalised
+
+
+def finding(name: str, target: str = "robust_biased", *, label: int = 1, status: str = "induced") -> Record:
+    return Record(
+        id=f"{name}/{target}",
+        example=name,
+        target=target,
+        status=status,  # type: ignore[arg-type]
+        stop_reason="found",
+        label=label,
+        original=f"he ran {name}",
+        similar=f"she ran {name}",
+        perturbed_original=f"he ran {name}",
+        perturbed_similar=f"she sprinted {name}",
+        edits=[{"side": "similar", "start": 4, "end": 7, "from": "ran", "to": "sprinted"}],
+    )
+
+
+def test_both_sides_get_the_label_of_the_original() -> None:
+    rows = augment([finding("a", label=0)]).rows
+    assert [(row.text, row.label, row.side, row.is_edited) for row in rows] == [
+        ("he ran a", 0, "original", False),
+        ("she sprinted a", 0, "similar", True),
+    ]
+    assert {(row.example, row.record, row.target, row.status) for row in rows} == {
+        ("a", "a/robust_biased", "robust_biased", "induced")
+    }
+
+
+def test_what_found_nothing_teaches_nothing() -> None:
+    assert augment([finding("a", status="failed"), finding("b", status="skipped")]).rows == ()
+    assert augment([replace(finding("a"), label=None)]).rows == ()
+
+
+def test_other_targets_are_left_out() -> None:
+    records = [finding("a"), finding("b", "unrobust_fair")]
+    assert {row.example for row in augment(records, targets=["unrobust_fair"]).rows} == {"b"}
+
+
+def test_an_equal_text_is_taken_once() -> None:
+    records = [finding("a"), finding("a", "unrobust_biased")]
+    result = augment(records)
+    assert len(result.rows) == 2
+    assert result.left_out == {"repeated": 2}
+
+
+def test_a_text_with_two_labels_is_taken_never() -> None:
+    twice = [finding("a", label=0), replace(finding("a", label=1), id="b", example="b")]
+    result = augment(twice)
+    assert result.rows == ()
+    assert result.left_out == {"contradicted": 4}
+
+
+def test_a_third_row_of_a_contradicted_text_stays_out() -> None:
+    records = [replace(finding("a", label=label), id=str(i)) for i, label in enumerate((0, 1, 0))]
+    result = augment(records)
+    assert result.rows == ()
+    assert result.left_out == {"contradicted": 6}
+
+
+def test_held_out_texts_are_left_out_whatever_their_case_and_spaces() -> None:
+    result = augment([finding("a")], held_out=HeldOutTexts(["She  SPRINTED a"]))
+    assert [row.text for row in result.rows] == ["he ran a"]
+    assert result.left_out == {"held out": 1}
+
+
+def test_the_cap_takes_the_targets_in_turn() -> None:
+    records = [finding(f"a{i}") for i in range(8)] + [finding(f"b{i}", "unrobust_fair") for i in range(8)]
+    result = augment(records, max_rows=8)
+    assert len(result.rows) == 8
+    assert result.to_dict()["by_target"] == {"robust_biased": 4, "unrobust_fair": 4}
+    assert result.left_out == {"over the cap": 24}
+
+
+def test_the_choice_does_not_depend_on_the_order_of_records() -> None:
+    records = [finding(f"a{i}") for i in range(10)]
+    first = augment(records, max_rows=6, seed=3)
+    second = augment(records[::-1], max_rows=6, seed=3)
+    assert set(first.rows) == set(second.rows)
+    assert set(first.rows) != set(augment(records, max_rows=6, seed=4).rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"targets": ["robustness_only"]}, "expected some of robust_biased, .* got 'robustness_only'"),
+        ({"weight": 0.0}, "weight of augmented rows must be above 0, got 0.0"),
+        ({"max_rows": 0}, "must be a whole number from 1, got 0"),
+    ],
+)
+def test_mistakes_are_named(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        augment([finding("a")], **options)  # type: ignore[arg-type]
+
+
+def test_similar_and_edited_texts_of_held_out_examples_are_held_out() -> None:
+    closed = HeldOutTexts(["he ran a"], [finding("a")])
+    assert "he ran a" in closed
+    assert "she ran a" in closed
+    assert "She sprinted a" in closed
+    assert "" not in closed
+    assert len(closed) == 3
+
+
+@given(st.text())
+def test_normal_form_is_stable(text: str) -> None:
+    assert normalised(normalised(text)) == normalised(text)
+
+
+@given(st.text(min_size=1), st.integers(0, 5))
+def test_equal_texts_fall_on_the_same_side(text: str, seed: int) -> None:
+    assert is_held_out(text, 0.5, seed) == is_held_out(f"  {text}\n", 0.5, seed)
+    assert is_held_out(text, 1.0, seed)
+    assert not is_held_out(text, 0.0, seed)
+
+
+def test_the_share_is_about_what_was_asked_for() -> None:
+    share = sum(is_held_out(f"text {i}", 0.3) for i in range(2000)) / 2000
+    assert 0.26 < share < 0.34
