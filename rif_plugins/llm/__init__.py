@@ -11,6 +11,8 @@ from rif_plugins.llm.base import (
     ChatRequest,
     Message,
 )
+from rif_plugins.llm.loading import load_chat_model
+from rif_plugins.llm.stored import StoredChatModel
 
 __all__ = [
     "CallBudget",
@@ -20,4 +22,6 @@ __all__ = [
     "ChatReply",
     "ChatRequest",
     "Message",
+    "StoredChatModel",
+    "load_chat_model",
 ]

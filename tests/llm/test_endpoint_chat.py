@@ -1,0 +1,316 @@
+"""Language models behind an address: a real server on loopback that behaves well, and in every bad way."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from rif_plugins.errors import UsageError
+from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest, Message, load_chat_model
+from rif_plugins.llm.calling import MOST_FAILURES, Circuit, Pace
+from rif_plugins.llm.endpoint import EndpointChatModel, Patience
+from tests.fakes.chat_server import ChatServer, Reply, serving
+
+KEY = "sk-very-secret-0123456789"
+QUICK = Patience(seconds=0.6, attempts=3, first_wait=0.01, max_bytes=200_000)
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("RIF_LLM_RPM", raising=False)
+
+
+def ask(text: str = "hello", **fields: Any) -> ChatRequest:
+    return ChatRequest((Message("system", "short"), Message("user", text)), **fields)
+
+
+def model_at(server: ChatServer, *, max_calls: int | None = None, **patience: Any) -> EndpointChatModel:
+    waits: list[float] = []
+    model = EndpointChatModel(
+        "test",
+        CallBudget(max_calls, prompt_price=1e6, completion_price=2e6),
+        address=server.address,
+        patience=Patience(**{**vars(QUICK), **patience}),
+        sleep=waits.append,
+    )
+    model.waits = waits  # type: ignore[attr-defined]
+    return model
+
+
+def reason(answer: object) -> str:
+    assert isinstance(answer, ChatFailure)
+    assert "\n" not in answer.reason
+    assert KEY not in answer.reason
+    return answer.reason
+
+
+def test_a_good_answer_is_counted_and_paid_for() -> None:
+    with serving(lambda body, number: Reply(("fine",))) as server:
+        model = model_at(server)
+        (answer,) = model.complete([ask(temperature=0.5, top_p=0.9, seed=4, max_tokens=9)])
+    assert answer == ChatReply(("fine",), {}, 7, 3)
+    (body,) = server.bodies
+    assert body == {
+        "model": "test",
+        "messages": [{"role": "system", "content": "short"}, {"role": "user", "content": "hello"}],
+        "max_tokens": 9,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "seed": 4,
+    }
+    assert server.keys == [f"Bearer {KEY}"]
+    assert model.budget.as_dict() == {
+        "calls": 1,
+        "stored": 0,
+        "failed": 0,
+        "prompt_tokens": 7,
+        "completion_tokens": 3,
+        "cost": 13.0,
+    }
+
+
+def test_answers_come_back_in_order_and_several_are_under_way() -> None:
+    def script(body: dict[str, Any], number: int) -> Reply:
+        text = body["messages"][1]["content"]
+        return Reply((text.upper(),), delay=0.1 if text == "a" else 0.05)
+
+    with serving(script) as server:
+        answers = model_at(server, concurrency=3).complete([ask(text) for text in "abcdef"])
+    assert [answer.texts[0] for answer in answers if isinstance(answer, ChatReply)] == list("ABCDEF")
+    assert 2 <= server.most_at_once <= 3
+
+
+@pytest.mark.parametrize(
+    ("bad", "waits"),
+    [
+        (Reply(status=429, message="slow down", headers={"Retry-After": "3"}), [3.0]),
+        (Reply(status=429, message="slow down", headers={"Retry-After": "99999"}), [60.0]),
+        (Reply(status=429, message="slow down", headers={"Retry-After": "soon"}), [0.01]),
+        (Reply(status=500, message="oops"), [0.01]),
+        (Reply(is_cut=True), [0.01]),
+        (Reply(delay=1.0), [0.01]),
+        (Reply(is_endless=True), [0.01]),
+    ],
+    ids=["429 with a wait", "429 with a long wait", "429 with words", "500", "cut", "slow", "endless"],
+)
+def test_what_may_pass_is_tried_again(bad: Reply, waits: list[float]) -> None:
+    with serving(lambda body, number: bad if number == 0 else Reply()) as server:
+        model = model_at(server, max_bytes=10**8)
+        (answer,) = model.complete([ask()])
+    assert isinstance(answer, ChatReply)
+    assert answer.texts == ("ok",)
+    assert model.waits == waits  # type: ignore[attr-defined]
+    assert model.budget.n_calls == 2
+
+
+def test_what_does_not_pass_is_a_failure_with_its_attempts() -> None:
+    with serving(lambda body, number: Reply(status=503, message="full\nup")) as server:
+        model = model_at(server)
+        (answer,) = model.complete([ask()])
+    assert reason(answer) == "status 503 'full up' (attempt 3 of 3)"
+    assert model.waits == [0.01, 0.02]  # type: ignore[attr-defined]
+    assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"<html>hello</html>", "answered no chat completion but '<html>hello</html>'"),
+        (b'{"choices": []}', "answered no chat completion"),
+        (b'{"choices": [{"message": 3}]}', "answered no chat completion"),
+        (b"[" * 50_000, "answered no chat completion"),
+        (b'{"choices": "' + b"x" * 300_000, "answers more than 200000 bytes"),
+    ],
+    ids=["page", "no choice", "no message", "deep", "huge"],
+)
+def test_garbage_is_a_failure(raw: bytes, message: str) -> None:
+    with serving(lambda body, number: Reply(raw=raw)) as server:
+        (answer,) = model_at(server, attempts=1).complete([ask()])
+    assert message in reason(answer)
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"), [(401, "the key is refused"), (404, "no such model or address")]
+)
+def test_a_refusal_ends_all_asking(status: int, advice: str) -> None:
+    with serving(lambda body, number: Reply(status=status, message=f"bad key {KEY}")) as server:
+        model = model_at(server)
+        first = model.complete([ask("a")])[0]
+        second = model.complete([ask("b")])[0]
+    assert advice in reason(first)
+    assert reason(second) == reason(first)
+    assert isinstance(first, ChatFailure) and first.is_final
+    assert len(server.bodies) == 1
+
+
+def test_a_dead_server_is_given_up() -> None:
+    with serving(lambda body, number: Reply(status=500)) as server:
+        model = model_at(server, attempts=1)
+        answers = [model.complete([ask(str(i))])[0] for i in range(MOST_FAILURES + 5)]
+    assert len(server.bodies) == MOST_FAILURES
+    assert reason(answers[-1]) == f"given up after {MOST_FAILURES} failures in a row"
+
+
+def test_nothing_listens() -> None:
+    model = EndpointChatModel(
+        "test", CallBudget(), address="http://127.0.0.1:9/v1", patience=QUICK, sleep=lambda s: None
+    )
+    assert reason(model.complete([ask()])[0]) == "the connection failed or broke off (attempt 3 of 3)"
+
+
+def test_the_limit_of_calls_holds_for_attempts_too() -> None:
+    with serving(lambda body, number: Reply(status=500)) as server:
+        model = model_at(server, max_calls=2)
+        (answer,) = model.complete([ask()])
+    assert reason(answer) == "the 2 calls of the run are used up"
+    assert len(server.bodies) == 2
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("refused", "message", "fields"),
+    [
+        ("json_schema", "response_format.json_schema is not supported", {"json_schema": SCHEMA}),
+        ("response_format", "unknown field response_format", {"json_schema": SCHEMA}),
+        ("logprobs", "This model does not support logprobs", {"n_top_tokens": 5}),
+        ("seed", "unexpected field: seed", {"seed": 1}),
+        ("n", "multiple choices are not supported", {"n_samples": 3}),
+    ],
+)
+def test_what_a_server_does_not_take_is_left_out(refused: str, message: str, fields: dict[str, Any]) -> None:
+    def script(body: dict[str, Any], number: int) -> Reply:
+        kind = (body.get("response_format") or {}).get("type")
+        if refused in body or kind == refused:
+            return Reply(status=400, message=message)
+        return Reply((f"answer {number}",) * body.get("n", 1))
+
+    with serving(script) as server:
+        model = model_at(server)
+        first, second = (model.complete([ask(text, **fields)])[0] for text in "ab")
+    assert isinstance(first, ChatReply)
+    assert isinstance(second, ChatReply)
+    assert len(first.texts) == fields.get("n_samples", 1)
+    assert sum(
+        refused in body or (body.get("response_format") or {}).get("type") == refused
+        for body in server.bodies
+    ) == (2 if refused == "response_format" else 1)
+
+
+def test_samples_that_are_drawn_one_by_one_have_seeds_of_their_own() -> None:
+    def script(body: dict[str, Any], number: int) -> Reply:
+        return (
+            Reply(status=400, message="'n' must be 1")
+            if body.get("n", 1) > 1
+            else Reply((str(body["seed"]),))
+        )
+
+    with serving(script) as server:
+        (answer,) = model_at(server).complete([ask(n_samples=3, seed=5)])
+    assert isinstance(answer, ChatReply)
+    assert answer.texts == ("5", "6", "7")
+    assert answer.completion_tokens == 9
+
+
+def test_first_tokens_come_with_their_log_probabilities() -> None:
+    top = {"yes": -0.1, " yes": -3.0, "no": -2.5}
+    with serving(lambda body, number: Reply(("yes",), top=top)) as server:
+        (answer,) = model_at(server).complete([ask(n_top_tokens=50)])
+    assert isinstance(answer, ChatReply)
+    assert answer.first_tokens == top
+    assert server.bodies[0]["top_logprobs"] == 20
+
+
+def test_a_400_that_nothing_explains_is_a_failure() -> None:
+    with serving(lambda body, number: Reply(status=400, message="too long")) as server:
+        (answer,) = model_at(server).complete([ask()])
+    assert reason(answer) == "status 400 'too long'"
+    assert len(server.bodies) == 1
+
+
+def test_a_pickled_model_works_and_holds_no_key() -> None:
+    with serving(lambda body, number: Reply()) as server:
+        model = EndpointChatModel("test", CallBudget(), address=server.address, patience=QUICK)
+        model.complete([ask()])
+        data = pickle.dumps(model)
+        again = pickle.loads(data)
+        assert isinstance(again.complete([ask()])[0], ChatReply)
+    assert KEY.encode() not in data
+    assert KEY not in repr(model) + repr(vars(model))
+
+
+def test_versions_tell_model_and_address_apart_and_no_secret() -> None:
+    def version(model: str, address: str) -> str:
+        return EndpointChatModel(model, CallBudget(), address=address).version
+
+    one = version("a", "http://host/v1")
+    assert one == version("a", "http://me:pass@host/v1?key=1")
+    assert len({one, version("b", "http://host/v1"), version("a", "http://other/v1")}) == 3
+
+
+def test_loading_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(lambda body, number: Reply()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.address)
+        model = load_chat_model("llm:tiny")
+        assert model.name == "llm:tiny"
+        assert isinstance(model.complete([ask()])[0], ChatReply)
+        assert server.bodies[0]["model"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("spec", "variables", "message"),
+    [
+        ("llm:", {}, "unknown language model 'llm:': expected llm:NAME"),
+        ("gpt", {}, "unknown language model 'gpt'"),
+        ("llm:gguf:", {}, "unknown language model"),
+        ("llm:x", {"OPENAI_API_KEY": ""}, "neither OPENAI_BASE_URL nor OPENAI_API_KEY is set"),
+        ("llm:x", {"OPENAI_BASE_URL": "localhost:8000"}, "OPENAI_BASE_URL must be an http"),
+        ("llm:x", {"RIF_LLM_RPM": "fast"}, "RIF_LLM_RPM must be calls a minute above 0, got 'fast'"),
+        ("llm:x", {"RIF_LLM_RPM": "0"}, "RIF_LLM_RPM must be"),
+        ("llm:gguf:absent.gguf", {}, "no such file: give the path of a GGUF file"),
+        ("llm:hf:./absent", {}, "no such folder: give a folder or a hub name"),
+    ],
+)
+def test_mistakes_are_named(
+    spec: str, variables: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match=message):
+        load_chat_model(spec)
+
+
+def test_a_file_that_is_no_gguf(tmp_path: Any) -> None:
+    (tmp_path / "m.gguf").write_bytes(b"PK\x03\x04")
+    with pytest.raises(UsageError, match=r"m\.gguf is no GGUF file"):
+        load_chat_model(f"llm:gguf:{tmp_path / 'm.gguf'}")
+
+
+def test_the_pace_spaces_calls() -> None:
+    now, slept = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        slept.append(round(seconds, 6))
+
+    pace = Pace(30, sleep=sleep, clock=lambda: now[0])
+    for _ in range(3):
+        pace.wait()
+    assert slept == [2.0, 4.0]
+    now[0] = 100.0
+    pace.wait()
+    assert slept == [2.0, 4.0]
+
+
+def test_the_circuit_closes_again_after_an_answer() -> None:
+    circuit = Circuit(2)
+    circuit.note(ChatFailure("a"))
+    circuit.note(None)
+    circuit.note(ChatFailure("a"))
+    assert circuit.failure is None
+    circuit.note(ChatFailure("a"))
+    assert circuit.failure is not None
