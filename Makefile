@@ -2,6 +2,7 @@
 #   make demo          find violations of the embedded classifier, offline (under a minute)
 #   make test          the fast tests          make test-slow     the slow ones
 #   make lint          ruff and mypy           make test-install  wheel and editable installs
+#   make fuzz          hostile input, bounded  make test-min      with the lowest supported releases
 #   make bench         all benchmarks          make clean         remove what was made
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ TRAIN_STAMP := $(VENV)/.installed-train
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; print("-c constraints.txt" if sys.version_info >= (3, 11) else "")')
 OUT ?= out
 
-.PHONY: all install demo test test-slow test-install lint format bench bench-import bench-entailment bench-similar \
+.PHONY: all install demo test test-slow test-min test-install fuzz lint format bench bench-import bench-entailment bench-similar \
   bench-search bench-growth bench-report bench-tabular bench-tabular-speed train-entailment clean
 all: lint test
 
@@ -48,6 +49,23 @@ test: $(STAMP)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -q -m slow --ignore=tests/install
+
+# The fast tests with the lowest releases of the requirements, in an environment of its own (some gigabytes: the
+# builds of torch of that time bring their libraries along). What old releases deprecate is not ours to mend.
+MIN_VENV := .venv-min
+test-min: $(MIN_VENV)/.installed
+	$(MIN_VENV)/bin/python -m pytest -q -W ignore::DeprecationWarning -W ignore::FutureWarning
+
+$(MIN_VENV)/.installed: pyproject.toml setup.cfg setup.py constraints-min.txt
+	test -x $(MIN_VENV)/bin/python || $(PYTHON) -m venv $(MIN_VENV)
+	$(MIN_VENV)/bin/python -m pip install --disable-pip-version-check --quiet -c constraints-min.txt -e . \
+	  build hypothesis onnx pytest pytest-cov pytest-timeout setuptools
+	touch $@
+
+# Hostile input for FUZZ_SECONDS (300); FUZZ_ONLY=part of a target's name. A failure is printed with its input.
+FUZZ_SECONDS ?= 300
+fuzz: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) $(if $(FUZZ_ONLY),--only '$(FUZZ_ONLY)') --out $(OUT)/fuzz.json
 
 test-install: $(STAMP)
 	$(BIN)/python -m pytest -q -m slow tests/install
@@ -95,5 +113,5 @@ train-entailment: $(TRAIN_STAMP)
 	$(BIN)/python benchmarks/train_entailment.py
 
 clean:
-	rm -rf $(VENV) $(OUT) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(MIN_VENV) $(OUT) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

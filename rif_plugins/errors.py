@@ -6,9 +6,28 @@ The command line prints it on stderr and exits with code 2; library users catch 
 
 from __future__ import annotations
 
+_LONGEST = 1500
+
 
 class RIFError(Exception):
-    """Base class of all errors raised by rif-plugins."""
+    """Base class of all errors raised by rif-plugins.
+
+    Messages quote what files, servers and users say. Whatever that holds, ``str`` gives one printable line
+    of bounded length: nothing in it can write to a terminal or forge a second line.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) > _LONGEST:
+            # Names stand in front, the advice at the end.
+            text = f"{text[: _LONGEST - 300]} ... {text[-295:]}"
+        return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def _printable(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    return " " if letter in "\n\r\t\xa0" else ascii(letter)[1:-1]
 
 
 class UsageError(RIFError, ValueError):

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 from types import ModuleType
 
 from rif_plugins.errors import MissingDependencyError
+
+# Some releases of onnxruntime keep a number of this machine in the user's home and report to their maker.
+# They read the variable when they are loaded; who wants that sets it to 0.
+_BEFORE = {"onnxruntime": {"ORT_DISABLE_TELEMETRY": "1"}}
 
 
 def require(module: str, *, package: str | None = None, purpose: str) -> ModuleType:
@@ -19,6 +24,8 @@ def require(module: str, *, package: str | None = None, purpose: str) -> ModuleT
     Raises:
         MissingDependencyError: The package that holds ``module`` is not installed.
     """
+    for name, value in _BEFORE.get(module.partition(".")[0], {}).items():
+        os.environ.setdefault(name, value)
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

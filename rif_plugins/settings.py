@@ -31,8 +31,10 @@ class Settings:
         lexicon: A lexicon file, used with the embedded one; ``None`` means the embedded one alone.
         counterparts: Most similar texts of one example: a number (a seeded sample where there are more)
             or ``"all"``. The attack reports one pair an example, the worst that it finds.
-        proposer: Where replacement words come from: ``wordnet`` or ``table:FILE``.
-        entailment: The entailment scorer: ``embedded``, ``hf:NAME`` or ``none``.
+        proposer: Where replacement words come from: ``wordnet``, ``table:FILE``, ``masked-lm:NAME``,
+            ``llm:NAME``, or several with commas between them.
+        entailment: The entailment scorer: ``embedded``, ``hf:NAME``, ``cosine:NAME`` (the ablation) or
+            ``none``.
         min_equivalence: Least bidirectional entailment of an admissible edit, 0 to 1.
         veto: ``"lexicon"`` also refuses antonyms, siblings and cousins of WordNet, ``"none"`` does not,
             ``"auto"`` does with the embedded scorer.
@@ -56,6 +58,16 @@ class Settings:
         filter_order: Which of filter and victim sees candidates first; ``"auto"`` is the filter when a query
             budget is set, else the victim. The accepted edits are the same, the costs are not.
         results: Append one JSON record an example to this file.
+        max_llm_calls: Most calls to language models in a run, of proposer, victim and judge together; a
+            stored answer is no call.
+        llm_samples: Answers that are drawn for a text from a language model as the victim, where it does not
+            tell the chances of its first token; 1 takes one answer as it is.
+        llm_max_tokens: Longest answer of such a victim; models that think aloud first need hundreds.
+        llm_prompt_price, llm_completion_price: Price of a million tokens, in any currency, for the costs in
+            ``run.json``.
+        judge: Language models, one or two, that rate after a run of `rif audit` how well the found edits keep
+            the meaning.
+        judge_sample: Most edited texts that each of them rates.
     """
 
     sensitive: tuple[str, ...] | None = None
@@ -83,6 +95,13 @@ class Settings:
     cache_dir: Path | None = None
     cache_size: int = 256
     results: Path | None = None
+    max_llm_calls: int | None = None
+    llm_samples: int = 5
+    llm_max_tokens: int = 32
+    llm_prompt_price: float = 0.0
+    llm_completion_price: float = 0.0
+    judge: tuple[str, ...] | None = None
+    judge_sample: int = 100
 
     @classmethod
     def load(cls, path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -211,6 +230,26 @@ def _fraction(raw: Any) -> float:
     return number
 
 
+def _price(raw: Any) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
+        raise ValueError
+    number = float(raw)
+    if not 0.0 <= number < float("inf"):
+        raise ValueError
+    return number
+
+
+def _judges(raw: Any) -> tuple[str, ...]:
+    names = raw.split(",") if isinstance(raw, str) else raw
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError
+    cleaned = tuple(name.strip() for name in names)
+    is_sound = all(name.startswith("llm:") and len(name) > len("llm:") for name in cleaned)
+    if not is_sound or not 1 <= len(set(cleaned)) == len(cleaned) <= 2:
+        raise ValueError
+    return cleaned
+
+
 def _one_of(*choices: str) -> _Kind:
     def parse(raw: Any) -> str:
         if raw not in choices:
@@ -238,8 +277,10 @@ _KINDS: dict[str, _Kind] = {
     "sensitive": _Kind('attribute names such as "gender,race", or "all"', _attributes),
     "lexicon": _Kind("the path of a lexicon file", lambda raw: Path(_text(raw))),
     "counterparts": _Kind('"all" or a whole number from 1', _or_word("all", "all", _whole_number(1))),
-    "proposer": _Kind('"wordnet" or "table:FILE"', _text),
-    "entailment": _Kind('"embedded", "hf:NAME" or "none"', _text),
+    "proposer": _Kind(
+        '"wordnet", "table:FILE", "masked-lm:NAME", "llm:NAME", or several with commas between them', _text
+    ),
+    "entailment": _Kind('"embedded", "hf:NAME", "cosine:NAME" or "none"', _text),
     "min_equivalence": _Kind("a number above 0, up to 1", _fraction),
     "veto": _one_of("auto", "lexicon", "none"),
     "scope": _one_of("sentence", "word"),
@@ -260,6 +301,15 @@ _KINDS: dict[str, _Kind] = {
     "cache_dir": _Kind("the path of a folder", lambda raw: Path(_text(raw))),
     "cache_size": _Kind("a whole number of megabytes from 1", _whole_number(1)),
     "results": _Kind("the path of a file to append to", lambda raw: Path(_text(raw))),
+    "max_llm_calls": _Kind('a whole number from 0, or "none"', _or_word("none", None, _whole_number(0))),
+    "llm_samples": _Kind("a whole number from 1", _whole_number(1)),
+    "llm_max_tokens": _Kind("a whole number from 1", _whole_number(1)),
+    "llm_prompt_price": _Kind("a price of a million tokens, from 0", _price),
+    "llm_completion_price": _Kind("a price of a million tokens, from 0", _price),
+    "judge": _Kind(
+        '"llm:NAME", or two of them with a comma between, or "none"', _or_word("none", None, _judges)
+    ),
+    "judge_sample": _Kind("a whole number from 1", _whole_number(1)),
 }
 
 

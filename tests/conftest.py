@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,48 +28,24 @@ os.environ.pop("TA_CACHE_DIR", None)
 _KEPT = ("RIF_DATA_DIR", "RIF_TEST_CHROMIUM")
 for _name in [name for name in os.environ if name.startswith("RIF_") and name not in _KEPT]:
     del os.environ[_name]
-# For processes that the tests start: a proxy that refuses at once, and hubs that do not even try.
+# No connection but to this machine, here and in every Python that the tests start.
+_GUARD = Path(__file__).resolve().parent / "guard"
+runpy.run_path(str(_GUARD / "sitecustomize.py"))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_GUARD), os.environ.get("PYTHONPATH"))))
+# For programs of other kinds: a proxy that refuses at once, and hubs that do not even try.
 for _name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
     os.environ[_name] = "http://127.0.0.1:9"
 for _name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
     os.environ[_name] = "1"
 
 
-class NetworkBlockedError(OSError):
-    """A test tried to reach something outside this machine."""
-
-
-def _is_local(host: Any) -> bool:
-    name = host.decode() if isinstance(host, bytes) else host
-    return name in (None, "", "localhost", "::1") or str(name).startswith("127.")
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "fuzz: hostile values; a longer look is `make fuzz`")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _no_network() -> Iterator[None]:
-    connect, connect_ex, lookup = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
-
-    def check(target: socket.socket, address: Any) -> None:
-        if target.family in (socket.AF_INET, socket.AF_INET6) and not _is_local(address[0]):
-            raise NetworkBlockedError(f"tests have no network: {address!r}")
-
-    def guarded_connect(self: socket.socket, address: Any) -> None:
-        check(self, address)
-        connect(self, address)
-
-    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
-        check(self, address)
-        return connect_ex(self, address)
-
-    def guarded_lookup(host: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _is_local(host):
-            raise NetworkBlockedError(f"tests have no network: {host!r}")
-        return lookup(host, *args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "connect", guarded_connect)
-        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
-        patch.setattr(socket, "getaddrinfo", guarded_lookup)
-        yield
+def _clean_home() -> Iterator[None]:
+    yield
     shutil.rmtree(_HOME, ignore_errors=True)
 
 

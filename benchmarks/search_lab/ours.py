@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
+from rif_plugins.core.example_sweep import SweepPlan
 from rif_plugins.core.objective import Objective
 from rif_plugins.core.outcomes import TARGETS, Outcome
 from rif_plugins.core.pair_search import PositionMode, SearchSettings, run_search, search_pair
 from rif_plugins.core.pairs import SIDES, Pair
+from rif_plugins.core.reach import ReachSettings, optimism_for
 from rif_plugins.core.results import Record
 from rif_plugins.core.sides import TextSide
 from rif_plugins.core.victim import VictimEngine
@@ -128,11 +130,13 @@ class SweepSearch:
         return [_from_records(case, by_example[case.example][0] is case, found) for case in cases]
 
     def _records(self, by_example: dict[str, list[Case]]) -> Iterator[list[Record]]:
+        entailment = "none" if self.bench.filter is None else "embedded"
         sweep = Sweep(
             self.engine,
             GivenPairs(self.bench.lexicon, [case.pair for cases in by_example.values() for case in cases]),
             self.bench.proposer,
             self.bench.filter,
+            SweepPlan(settings=ReachSettings(optimism=optimism_for(entailment))),
             window=self.window,
         )
         yield from sweep.run(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext, redirect_stdout
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +19,13 @@ from rif_plugins.core.run_result import RunResult
 from rif_plugins.errors import UsageError
 
 if TYPE_CHECKING:
-    from rif_plugins.runner.audit import Audit
+    from rif_plugins.runner.audit import Audit, Progress
+    from rif_plugins.runner.audit_result import AuditResult
     from rif_plugins.runner.gates import Gate
     from rif_plugins.runner.options import AuditOptions
 
 EXIT_DONE, EXIT_UNMET, EXIT_SOME_ERRORS = 0, 1, 3
+EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 _DESCRIPTION = """\
 Does a text classifier treat similar individuals the same when the wording changes? Searches every pair of
 similar texts of the data for all three violations of robust individual fairness, with a robustness-only and
@@ -34,7 +38,8 @@ examples:
   rif audit --model victim.py --data test.jsonl --out out --fail-under rif_rate=0.9 --junit out/rif.xml
 
 Settings can also stand in rif.toml or in RIF_* environment variables. Exit codes: 0 done, 1 --fail-under not
-met, 2 a mistake in the command, 3 done, but some examples ended in an error."""
+met, 2 a mistake in the command, 3 done, but some examples ended in an error, 130 interrupted (Ctrl-C), 143
+ended by SIGTERM. What an interrupted run has written stays: go on with --resume."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,8 +53,8 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(list(arguments))
     options = options_from(given)
     _check_file(given.junit)
-    from rif_plugins.runner.audit import refuse_earlier_run
     from rif_plugins.runner.gates import Gate
+    from rif_plugins.runner.resuming import refuse_earlier_run
 
     gate = Gate.of(given.fail_under, given.baseline)
     if not (given.resume or given.dry_run):
@@ -63,11 +68,13 @@ def main(arguments: Sequence[str]) -> int:
 
             cost = estimate(audit)
         else:
-            progress = _progress if is_plain else None
-            run = audit.run(given.out, workers=given.workers, resume=given.resume, progress=progress)
+            run, code = _run(audit, given, _progress if is_plain else None)
     if given.dry_run:
         print_result(given, cost.to_dict(), cost.text)
         return EXIT_DONE
+    if run is None:
+        print(f"rif audit: {_interruption(audit, given.out, code)}", file=sys.stderr)
+        return code
     unmet = gate.unmet(run)
     write_report(run, given.out)
     if given.junit is not None:
@@ -79,7 +86,55 @@ def main(arguments: Sequence[str]) -> int:
         print(f"rif audit: {line}", file=sys.stderr)
     if unmet:
         return EXIT_UNMET
-    return EXIT_SOME_ERRORS if any(record.status == "error" for record in run.records) else EXIT_DONE
+    return EXIT_SOME_ERRORS if run.summary["n_errors"] else EXIT_DONE
+
+
+class _TerminatedError(KeyboardInterrupt):
+    """The process was asked to end by SIGTERM."""
+
+
+def _run(
+    audit: Audit, given: argparse.Namespace, progress: Progress | None
+) -> tuple[AuditResult | None, int]:
+    """The result, or None and the exit code of a run that was interrupted; what it has written is whole."""
+    try:
+        with _terminable():
+            run = audit.run(
+                given.out,
+                workers=given.workers,
+                resume=given.resume,
+                progress=progress,
+                keep_records=False,
+            )
+    except _TerminatedError:
+        return None, EXIT_TERMINATED
+    except KeyboardInterrupt:
+        return None, EXIT_INTERRUPTED
+    return run, EXIT_DONE
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Take SIGTERM for a kind of Ctrl-C, so that workers are ended and files are closed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise _TerminatedError
+
+
+def _interruption(audit: Audit, out: Path, code: int) -> str:
+    what = "interrupted" if code == EXIT_INTERRUPTED else "ended by SIGTERM"
+    if not audit.n_finished:
+        return f"{what} before an example was finished"
+    return f"{what}; {audit.n_finished} of {len(audit.examples)} examples stand in {out}, go on with --resume"
 
 
 def _prepared(options: AuditOptions, *, is_told: bool) -> Audit:
@@ -116,8 +171,10 @@ def _text(run: RunResult, given: argparse.Namespace, gate: Gate) -> str:
 
     lines = [render_text(run)]
     if given.baseline is not None:
-        found = {record.id for record in run.findings}
-        n_new = len(found - gate.accepted)
-        lines.append(f"findings that {given.baseline.name} does not accept: {n_new} of {len(found)}")
+        n_found = n_new = 0
+        for record in run.distinct():
+            n_found += record.is_found
+            n_new += record.is_found and record.id not in gate.accepted
+        lines.append(f"findings that {given.baseline.name} does not accept: {n_new} of {n_found}")
     lines.append(f"report:  {given.out / 'report.html'}\nrecords: {given.out / 'results.jsonl'}")
     return "\n".join(lines)

@@ -25,7 +25,13 @@ def add_options(parser: CommandParser) -> None:
         required=True,
         metavar="M",
         help="a Hugging Face folder or name, a file.py with a variable `model`, an http(s) address, "
-        "or `embedded`",
+        "llm:NAME (with --prompt and --labels), or `embedded`",
+    )
+    what.add_argument(
+        "--prompt",
+        type=Path,
+        metavar="FILE",
+        help="for llm:NAME: a text with {text} once, and {labels} where the classes should stand",
     )
     what.add_argument(
         "--data",
@@ -49,7 +55,12 @@ def add_options(parser: CommandParser) -> None:
     what.add_argument("--limit", type=_whole(1), metavar="N", help="most examples")
     what.add_argument("--offset", type=_whole(0), default=0, metavar="N", help="rows to pass over first")
     what.add_argument(
-        "--labels", choices=("given", "predicted"), default="given", help="predicted: the victim's own answer"
+        "--labels",
+        action="append",
+        default=[],
+        metavar="given|predicted|A,B",
+        help="predicted: the victim's own answer (given); for llm:NAME the classes it chooses among, with "
+        "commas; give it twice for both",
     )
     what.add_argument(
         "--label-map", type=Path, metavar="FILE", help="JSON or TOML: label of the data = class"
@@ -77,6 +88,12 @@ def add_options(parser: CommandParser) -> None:
     run.add_argument("--out", type=Path, default=Path("out/audit"), metavar="DIR", help="folder (out/audit)")
     run.add_argument("--workers", type=_whole(1), default=1, metavar="N", help="processes, a victim in each")
     run.add_argument("--resume", action="store_true", help="go on with the run that the folder holds")
+    run.add_argument(
+        "--victim-timeout",
+        type=_seconds,
+        metavar="SECONDS",
+        help="give a call of the victim up after this time (runs it in a process of its own)",
+    )
     run.add_argument("--dry-run", action="store_true", help="count pairs, estimate rows and minutes, stop")
     run.add_argument(
         "--fail-under",
@@ -97,7 +114,7 @@ def options_from(given: argparse.Namespace) -> AuditOptions:
     Raises:
         UsageError: A value is not one of those allowed.
     """
-    from rif_plugins.runner.options import AuditOptions, parse_targets
+    from rif_plugins.runner.options import AuditOptions, check_language_models, parse_labels, parse_targets
 
     changed = {key: getattr(given, f"setting_{key}") for key in FIELDS if key not in _NOT_HERE}
     changed = {key: value for key, value in changed.items() if value is not None}
@@ -106,7 +123,8 @@ def options_from(given: argparse.Namespace) -> AuditOptions:
             raise UsageError("--no-cache and --cache on contradict each other: give one of them")
         changed["cache"] = "off"
     names = None if given.label_names is None else tuple(n.strip() for n in given.label_names.split(","))
-    return AuditOptions(
+    labels, names = parse_labels(given.labels, names, given.model)
+    options = AuditOptions(
         model=given.model,
         data=given.data,
         settings=Settings.load().updated(**changed),
@@ -117,7 +135,7 @@ def options_from(given: argparse.Namespace) -> AuditOptions:
         split=given.split,
         limit=given.limit,
         offset=given.offset,
-        labels=given.labels,
+        labels=labels,
         label_map=given.label_map,
         label_names=names,
         query_budget=given.query_budget,
@@ -125,7 +143,22 @@ def options_from(given: argparse.Namespace) -> AuditOptions:
         controls=given.controls,
         device=given.device,
         max_length=given.max_length,
+        prompt=given.prompt,
+        victim_timeout=given.victim_timeout,
     )
+    check_language_models(options, given.workers)
+    return options
+
+
+def _seconds(text: str) -> float:
+    """An argparse type: seconds above 0."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text}")
+    return seconds
 
 
 def _whole(least: int) -> type[int]:

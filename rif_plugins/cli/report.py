@@ -14,6 +14,7 @@ from typing import Any
 
 from rif_plugins.cli.arguments import CommandParser
 from rif_plugins.core.result_files import read_records
+from rif_plugins.core.run_fields import check_configuration, check_summary
 from rif_plugins.core.run_result import (
     RESULTS_FILE,
     RUN_FILE,
@@ -189,7 +190,10 @@ def load_run(path: Path) -> RunResult:
     if path.is_dir():
         if not (path / RUN_FILE).is_file() and (path / RESULTS_FILE).is_file():
             return _bare_run(path / RESULTS_FILE)
-        return RunResult.load(path)
+        run = RunResult.load(path)
+        check_configuration(run.configuration, path / RUN_FILE)
+        check_summary(run.summary, path / SUMMARY_FILE)
+        return run
     if not path.is_file():
         raise DataError(f"{path} does not exist: expected the folder of a run, or a results file")
     return _bare_run(path)

@@ -30,12 +30,14 @@ class SweepPlan:
         settings: How to search.
         exhaustive: Enumerate all edits of at most this many tokens a side instead; None searches greedily.
         max_texts: Most texts of one member that an exhaustive search may enumerate.
+        admits_all: There is no filter: an exhaustive search knows every text to be admissible.
     """
 
     targets: tuple[str, ...] = tuple(map(str, TARGETS))
     settings: ReachSettings = field(default_factory=ReachSettings)
     exhaustive: int | None = None
     max_texts: int = MAX_TEXTS
+    admits_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,10 @@ def sweep_example(
     searches: list[MemberSearch[S]] = []
     if plan.exhaustive is not None:
         enumerations = yield from gather(
-            [enumerate_reach(m, label, plan.exhaustive, limit=plan.max_texts) for m in members]
+            [
+                enumerate_reach(m, label, plan.exhaustive, limit=plan.max_texts, admits_all=plan.admits_all)
+                for m in members
+            ]
         )
     if plan.exhaustive is None or FAIRNESS_ONLY in plan.targets:
         searches = yield from search_members(
@@ -134,11 +139,11 @@ def _flip(original: Reach[S], similar: Reach[S], label: int) -> PairSearchResult
     """The robustness-only attack: any wrong label of the original, the similar text as it is."""
     first: Path[S] = (original.clean,)
     reason: StopReason = original.stop
-    wrong = [path for reached, path in original.paths.items() if reached != label]
+    wrong = [reached for reached in original.paths if reached != label]
     if original.clean.label != label:
         reason = "natural"
     elif wrong:
-        first, reason = min(wrong, key=lambda path: (path[-1].n_edits, path[-1].label)), "success"
+        first, reason = original.paths[min(wrong, key=original.preference)], "success"
     return result_of(first, (similar.clean,), label, reason, _negative_loss)
 
 

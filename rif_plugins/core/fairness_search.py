@@ -15,7 +15,8 @@ from rif_plugins.core.combination import MIN_GAIN
 from rif_plugins.core.pair_search import PairSearchResult, StopReason
 from rif_plugins.core.reach import Path, Waypoint, result_of
 from rif_plugins.core.reach_candidates import Candidate, admits, log_probabilities
-from rif_plugins.core.reach_search import MemberSearch, is_in_reach
+from rif_plugins.core.reach_estimates import is_in_reach
+from rif_plugins.core.reach_search import MemberSearch
 from rif_plugins.core.requests import Coroutine, Score, gather
 
 FloatArray = NDArray[np.float64]
@@ -95,10 +96,15 @@ class _Difference:
             differs = points[0].label != points[1].label
             if differs or gain > MIN_GAIN:
                 first, second = (*first, points[0]), (*second, points[1])
-                remaining = [twin for twin in remaining if twin[0].position != chosen[0].position]
+                covered = self._covered(chosen[0].position)
+                remaining = [twin for twin in remaining if twin[0].position not in covered]
             if differs:
                 return first, second, "success"
         return first, second, "exhausted"
+
+    def _covered(self, position: int) -> frozenset[int]:
+        """Positions that an edit of one of them closes on either side."""
+        return self.sides[0].covered(position) | self.sides[1].covered(position)
 
     def _could_differ(self, a: Waypoint[Any], b: Waypoint[Any], remaining: list[Twin[Any]]) -> bool:
         """Whether either side could still leave the label that both have."""
@@ -112,7 +118,12 @@ class _Difference:
             left = None if self.settings.max_edits is None else self.settings.max_edits - point.n_edits
             for label in range(len(here)):
                 if label != point.label and is_in_reach(
-                    by_position, here, label, optimism=self.settings.optimism, max_edits=left
+                    by_position,
+                    here,
+                    label,
+                    optimism=self.settings.optimism,
+                    max_edits=left,
+                    spans=self.sides[index].spans,
                 ):
                     return True
         return False
@@ -148,8 +159,12 @@ class _Difference:
             return None
         texts = [search.side.text(state) for search, state in zip(self.sides, states, strict=True)]
         rows = yield Score(texts)
-        n_edits = first[-1].n_edits + 1
-        return [Waypoint(state, row, n_edits) for state, row in zip(states, rows, strict=False)]
+        ends = (first[-1], second[-1])
+        extra = [s.side.n_tokens(twin[0].position) - 1 for s in self.sides]
+        return [
+            Waypoint(state, row, end.n_edits + 1, end.extra_tokens + more)
+            for state, row, end, more in zip(states, rows, ends, extra, strict=False)
+        ]
 
 
 def _estimated(p: FloatArray, candidates: list[Candidate[Any]]) -> FloatArray:

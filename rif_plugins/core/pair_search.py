@@ -45,7 +45,7 @@ class SearchSettings:
         positions: ``"shared"``: one ranking, each side its own candidate (the paper); ``"independent"``:
             each side its own ranking; ``"coupled"``: the same candidate on both sides (ablation).
         max_positions: Most positions tried, by saliency.
-        max_edits: Most edits a side; None is unlimited.
+        max_edits: Most edits a side, a phrase being one; None is unlimited.
         saliency: ``"delete"`` (paper), ``"mask"``, ``"gradient"`` (white-box) or ``"random"`` (control).
         mask_token: What ``"mask"`` puts in.
         filter_first: Filter all candidates before the victim sees them. Otherwise the victim scores
@@ -84,7 +84,7 @@ class Step:
     Attributes:
         p_original, p_similar: Probability of the right label on each side.
         objective: Value of ``J``.
-        n_edits_original, n_edits_similar: Tokens changed so far on each side.
+        n_edits_original, n_edits_similar: Tokens changed so far on each side, all of a phrase included.
     """
 
     step: int
@@ -97,7 +97,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PairState(Generic[S]):
-    """States of both sides with their predictions, each ``(k,)``."""
+    """States of both sides with their predictions, each ``(k,)``, and their edits.
+
+    ``extra_tokens`` are the tokens of each side that phrases change beyond one an edit.
+    """
 
     original: S
     similar: S
@@ -105,6 +108,7 @@ class PairState(Generic[S]):
     p_similar: FloatArray
     n_edits_original: int = 0
     n_edits_similar: int = 0
+    extra_tokens: tuple[int, int] = (0, 0)
 
     def outcome(self, label: int) -> Outcome:
         """The outcome of this pair of states."""
@@ -234,7 +238,7 @@ class _Attempt(Generic[S]):
         for positions in schedule:
             options, is_complete_step = yield from self._options(state, positions)
             is_complete = is_complete and is_complete_step
-            chosen = self._choose(state, options)
+            chosen = self._choose(state, options, positions)
             if chosen is not None:
                 state = chosen
                 steps.append(_step(len(steps), state, self.label, self.objective, self.wrong_label))
@@ -343,11 +347,13 @@ class _Attempt(Generic[S]):
         return [(proposal.key, proposal.state) for proposal in proposals]
 
     def _choose(
-        self, state: PairState[S], options: tuple[list[Option[S]], list[Option[S]]]
+        self,
+        state: PairState[S],
+        options: tuple[list[Option[S]], list[Option[S]]],
+        positions: tuple[int | None, int | None],
     ) -> PairState[S] | None:
         chosen = choose_combination(
-            options[0],
-            options[1],
+            *options,
             evaluate=self.evaluate,
             label=self.label,
             target=self.objective.target,
@@ -357,6 +363,7 @@ class _Attempt(Generic[S]):
         if chosen is None:
             return None
         i, j = chosen
+        more = _extra_tokens(self.original, positions[0], i), _extra_tokens(self.similar, positions[1], j)
         return PairState(
             options[0][i].state,
             options[1][j].state,
@@ -364,7 +371,12 @@ class _Attempt(Generic[S]):
             options[1][j].p,
             state.n_edits_original + (i > 0),
             state.n_edits_similar + (j > 0),
+            (state.extra_tokens[0] + more[0], state.extra_tokens[1] + more[1]),
         )
+
+
+def _extra_tokens(side: EditableSide[Any], position: int | None, option: int) -> int:
+    return 0 if position is None or not option else side.n_tokens(position) - 1
 
 
 def _step(
@@ -375,8 +387,8 @@ def _step(
         float(state.p[label]),
         float(state.p_similar[label]),
         float(objective(state.p, state.p_similar, label, wrong_label)),
-        state.n_edits_original,
-        state.n_edits_similar,
+        state.n_edits_original + state.extra_tokens[0],
+        state.n_edits_similar + state.extra_tokens[1],
     )
 
 

@@ -36,21 +36,28 @@ class PredictionReader:
         self.n_labels = n_labels
         self.output: OutputKind = output
         self._declared = output
+        self._is_sound = False
 
     def read(self, raw: Any, n_texts: int) -> FloatArray:
         """Check one raw output for ``n_texts`` texts and return probabilities ``(n_texts, k)``.
 
         Raises:
-            VictimError: Not numeric, wrong shape, other number of labels, NaN or infinite values, or
-                a form that contradicts earlier outputs.
+            VictimError: The first output is not numeric or has a wrong shape, or the form of an output
+                contradicts earlier ones, so that these may have been misread.
+            VictimRowError: NaN or infinite values; or, after an output that was sound, one that is not
+                numeric, has a wrong shape or another number of labels.
         """
-        values = self._as_matrix(raw, n_texts)
+        try:
+            values = as_matrix(raw, n_texts)
+        except VictimError as error:
+            raise VictimRowError(str(error)) if self._is_sound else error from None
         is_single = values.shape[1] == 1
         n_labels = 2 if is_single else values.shape[1]
         if self.n_labels is None:
             self.n_labels = n_labels
         elif n_labels != self.n_labels:
-            raise VictimError(
+            kind = VictimRowError if self._is_sound else VictimError
+            raise kind(
                 f"the victim returned {n_labels} labels, expected {self.n_labels} as before: "
                 "it must return the same labels for every text"
             )
@@ -62,33 +69,9 @@ class PredictionReader:
             )
         if n_texts == 0:
             return np.zeros((0, n_labels))
-        return self._probabilities(values)
-
-    def _as_matrix(self, raw: Any, n_texts: int) -> FloatArray:
-        if hasattr(raw, "detach"):
-            raw = raw.detach()
-        if hasattr(raw, "cpu"):
-            raw = raw.cpu()
-        elif isinstance(raw, (list, tuple)) and raw and hasattr(raw[0], "cpu"):
-            raw = [item.detach().cpu() if hasattr(item, "detach") else item.cpu() for item in raw]
-            raw = [np.asarray(item) for item in raw]
-        try:
-            values = np.asarray(raw, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise VictimError(
-                f"the victim returned {type(raw).__name__} that is no numeric array, "
-                f"expected {n_texts} rows of class probabilities or logits"
-            ) from None
-        if values.ndim == 1 and values.shape[0] == n_texts:
-            values = values[:, None]
-        elif values.ndim == 1 and n_texts == 1:
-            values = values[None, :]
-        if values.ndim != 2 or values.shape[0] != n_texts or values.shape[1] == 0:
-            raise VictimError(
-                f"the victim returned shape {values.shape} for {n_texts} texts, "
-                f"expected ({n_texts}, classes), ({n_texts},) or ({n_texts}, 1): return one row a text"
-            )
-        return values
+        rows = self._probabilities(values)
+        self._is_sound = True
+        return rows
 
     def _probabilities(self, values: FloatArray) -> FloatArray:
         looks = self._looks_like_probabilities(values)
@@ -109,6 +92,38 @@ class PredictionReader:
         if values.min() < -1e-6 or values.max() > 1 + 1e-6:
             return False
         return values.shape[1] == 1 or bool((np.abs(values.sum(axis=1) - 1.0) < _SUM_TOLERANCE).all())
+
+
+def as_matrix(raw: Any, n_texts: int) -> FloatArray:
+    """A raw output for ``n_texts`` texts as numbers, ``(n_texts, columns)``.
+
+    Raises:
+        VictimError: Not numeric, or another number of rows.
+    """
+    if hasattr(raw, "detach"):
+        raw = raw.detach()
+    if hasattr(raw, "cpu"):
+        raw = raw.cpu()
+    elif isinstance(raw, (list, tuple)) and raw and hasattr(raw[0], "cpu"):
+        raw = [item.detach().cpu() if hasattr(item, "detach") else item.cpu() for item in raw]
+        raw = [np.asarray(item) for item in raw]
+    try:
+        values = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):  # whole numbers may have any number of digits
+        raise VictimError(
+            f"the victim returned {type(raw).__name__} that is no numeric array, "
+            f"expected {n_texts} rows of class probabilities or logits"
+        ) from None
+    if values.ndim == 1 and values.shape[0] == n_texts:
+        values = values[:, None]
+    elif values.ndim == 1 and n_texts == 1:
+        values = values[None, :]
+    if values.ndim != 2 or values.shape[0] != n_texts or values.shape[1] == 0:
+        raise VictimError(
+            f"the victim returned shape {values.shape} for {n_texts} texts, "
+            f"expected ({n_texts}, classes), ({n_texts},) or ({n_texts}, 1): return one row a text"
+        )
+    return values
 
 
 def _columns(positive: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ nothing. Only the exhaustive search (see ``exhaustive``) gives the equivalences.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
@@ -30,6 +31,8 @@ from rif_plugins.errors import UsageError
 
 FloatArray = NDArray[np.float64]
 S = TypeVar("S")
+EQUIVALENCE_DIGITS = 6
+OPTIMISM = 2.0
 SideStop = Literal["exhausted", "no_positions", "out_of_reach", "budget", "certified"]
 
 
@@ -40,7 +43,7 @@ class ReachSettings:
     Attributes:
         max_positions: Most positions of a text whose candidates are tried; where there are more, those
             with the highest saliency.
-        max_edits: Most edits of a text; None is unlimited.
+        max_edits: Most edits of a text, a phrase being one; None is unlimited.
         beam: States kept at each depth; 1 is greedy.
         saliency: ``"delete"``, ``"mask"``, ``"gradient"`` (white-box victims) or ``"random"`` (control).
             Only texts with more than ``max_positions`` positions that have candidates need a ranking:
@@ -65,7 +68,7 @@ class ReachSettings:
     mask_token: str = "[MASK]"
     n_labels: int = 3
     filter_first: bool = False
-    optimism: float = 2.0
+    optimism: float = OPTIMISM
     shares_probes: bool = True
 
     def __post_init__(self) -> None:
@@ -88,17 +91,33 @@ class Waypoint(Generic[S]):
 
     Attributes:
         p: Its class probabilities, ``(k,)``.
-        n_edits: Tokens changed so far.
+        n_edits: Edits so far.
+        extra_tokens: Tokens that they change beyond one an edit, which phrases do.
     """
 
     state: S
     p: FloatArray
     n_edits: int
+    extra_tokens: int = 0
 
     @property
     def label(self) -> int:
         """The predicted label."""
         return int(np.argmax(self.p))
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens changed so far."""
+        return self.n_edits + self.extra_tokens
+
+
+def optimism_for(entailment: str) -> float:
+    """How optimistic to be: stopping early saves rows of the filter, so without one nothing stops early.
+
+    Args:
+        entailment: The setting; ``"none"`` is no filter.
+    """
+    return math.inf if entailment == "none" else OPTIMISM
 
 
 Path = tuple[Waypoint[S], ...]
@@ -111,7 +130,9 @@ class Reach(Generic[S]):
     Attributes:
         clean: The unedited text.
         paths: By label reached: the waypoints from the clean text to the cheapest state that has it.
-        n_tried: Admissible states that the victim has seen, the clean text included.
+        ties: By label: all paths found that have as few edits as that one, in the order in which they were.
+        equivalence: By label: ``S_eq`` at the end of its path, where it was asked for (see ``ties``).
+        n_tried: States known to be admissible that the victim has seen, the clean text included.
         largest_error: The largest ``1 - p_y`` among them: the epsilon of epsilon-RIF, from below.
         stop: Why the last search ended.
         saliency: Scores of ranked positions, where a ranking was needed.
@@ -119,6 +140,8 @@ class Reach(Generic[S]):
 
     clean: Waypoint[S]
     paths: dict[int, Path[S]]
+    ties: dict[int, list[Path[S]]] = field(default_factory=dict)
+    equivalence: dict[int, float] = field(default_factory=dict)
     n_tried: int = 0
     largest_error: float = 0.0
     stop: SideStop = "exhausted"
@@ -134,30 +157,47 @@ class Reach(Generic[S]):
     def note(self, path: Path[S], label: int) -> None:
         """Count an admissible state, and keep its path when it is the best one to its label.
 
-        The best has the fewest edits, then the highest probability: a rule that does not depend on which of
-        several searches comes first.
+        The best has the fewest edits, then the fewest tokens, then the highest probability: a rule that does
+        not depend on which of several searches comes first. Where a filter measures equivalence, that comes
+        right behind the number of edits, once the search is over (see ``settle`` in ``tie_breaking``).
         """
         end = path[-1]
         self.n_tried += 1
         self.largest_error = max(self.largest_error, 1.0 - float(end.p[label]))
         known = self.paths.get(end.label)
-        if known is None or _rank(end) < _rank(known[-1]):
+        if known is None or rank(end) < rank(known[-1]):
             self.paths[end.label] = path
+        tied = self.ties.setdefault(end.label, [path])
+        if end.n_edits < tied[0][-1].n_edits:
+            self.ties[end.label] = [path]
+        elif end.n_edits == tied[0][-1].n_edits and tied[0] is not path:
+            tied.append(path)
 
     @property
     def labels(self) -> frozenset[int]:
         """All labels reached, the clean one included."""
         return frozenset(self.paths)
 
+    def kept(self, label: int) -> float:
+        """``S_eq`` at the end of a label's path, without the noise of batching; 1 where it is not known."""
+        return round(self.equivalence.get(label, 1.0), EQUIVALENCE_DIGITS)
 
-def _rank(point: Waypoint[Any]) -> tuple[int, float]:
-    return point.n_edits, -round(float(point.p[point.label]), 9)
+    def preference(self, label: int) -> tuple[int, float, int]:
+        """What orders the labels reached: the fewest edits, the highest equivalence, the lower label."""
+        return self.paths[label][-1].n_edits, -self.kept(label), label
+
+
+def rank(point: Waypoint[Any]) -> tuple[int, int, float]:
+    """Cheapest first: edits, tokens, and the probability of its label, the highest first."""
+    return point.n_edits, point.n_tokens, -round(float(point.p[point.label]), 9)
 
 
 def best_ends(
     original: Reach[S], similar: Reach[S], label: int, target: Outcome
 ) -> tuple[Path[S], Path[S]] | None:
     """The paths of both sides that end in the target outcome with the fewest edits.
+
+    Of several, those whose lower ``S_eq`` is the highest, where it is known.
 
     Args:
         original: Reach of the original.
@@ -166,18 +206,23 @@ def best_ends(
         target: The outcome wanted.
 
     Returns:
-        Both paths, or None when no product of the reached labels has that outcome. Ties go to the lower
-        labels.
+        Both paths, or None when no product of the reached labels has that outcome. What is still tied goes
+        to the lower labels.
     """
     options = [
-        (first[-1].n_edits + second[-1].n_edits, a, b)
+        (
+            first[-1].n_edits + second[-1].n_edits,
+            -min(original.kept(a), similar.kept(b)),
+            a,
+            b,
+        )
         for a, first in original.paths.items()
         for b, second in similar.paths.items()
         if classify(label, a, b) is target
     ]
     if not options:
         return None
-    _, a, b = min(options)
+    *_, a, b = min(options)
     return original.paths[a], similar.paths[b]
 
 
@@ -220,7 +265,8 @@ def result_of(
 
 
 def _pair_state(first: Waypoint[S], second: Waypoint[S]) -> PairState[S]:
-    return PairState(first.state, second.state, first.p, second.p, first.n_edits, second.n_edits)
+    extra = (first.extra_tokens, second.extra_tokens)
+    return PairState(first.state, second.state, first.p, second.p, first.n_edits, second.n_edits, extra)
 
 
 def weaker_stop(first: SideStop, second: SideStop) -> SideStop:
@@ -240,5 +286,5 @@ def trajectory(
     for number in range(max(len(first), len(second))):
         a, b = first[min(number, len(first) - 1)], second[min(number, len(second) - 1)]
         value = float(objective(a.p, b.p, label))
-        steps.append(Step(number, float(a.p[label]), float(b.p[label]), value, a.n_edits, b.n_edits))
+        steps.append(Step(number, float(a.p[label]), float(b.p[label]), value, a.n_tokens, b.n_tokens))
     return tuple(steps)

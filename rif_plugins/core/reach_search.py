@@ -1,23 +1,23 @@
 """The search of all texts of I(v): greedy, or with a beam, towards the labels that are not reached yet.
 
 Effects of single replacements order the candidates; the best one is tried on top of the edits so far, and
-is kept when the filter admits the text with *all* edits and the victim confirms the gain. A search ends
-when its label is reached, when no candidate helps, or when all remaining effects together would not
-suffice.
+is kept when the filter admits the text with *all* edits and the victim confirms the gain; positions that
+overlap it, such as a phrase and its tokens, are closed from then on. A search ends when its label is
+reached, when no candidate helps, or when all remaining effects together would not suffice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rif_plugins.core.combination import MIN_GAIN
+from rif_plugins.core.overlaps import overlapping
 from rif_plugins.core.pair_search import TokenSaliency
-from rif_plugins.core.reach import Path, Reach, ReachSettings, SideStop, Waypoint
+from rif_plugins.core.reach import FloatArray, Path, Reach, ReachSettings, SideStop, Waypoint
 from rif_plugins.core.reach_candidates import (
     Candidate,
     CandidateTable,
@@ -26,11 +26,12 @@ from rif_plugins.core.reach_candidates import (
     log_probabilities,
     probe,
 )
+from rif_plugins.core.reach_estimates import in_order, is_in_reach, margin, without
 from rif_plugins.core.requests import Coroutine, Score, gather
 from rif_plugins.core.sides import EditableSide
+from rif_plugins.core.tie_breaking import settle
 from rif_plugins.errors import UsageError
 
-FloatArray = NDArray[np.float64]
 S = TypeVar("S")
 
 
@@ -93,6 +94,7 @@ def search_members(
     yield from gather([search.leave_clean_label() for search in searches])
     yield from _meet(searches, label)
     yield from _meet_elsewhere(searches, label)
+    yield from gather([settle(search.side, search.reach) for search in searches])
     return searches
 
 
@@ -141,7 +143,11 @@ class _Node(Generic[S]):
 
 
 class MemberSearch(Generic[S]):
-    """The searches of one text, one a label aimed at; they share all predictions."""
+    """The searches of one text, one a label aimed at; they share all predictions.
+
+    Attributes:
+        spans: Where the positions stand, if any of them overlap; else None.
+    """
 
     def __init__(
         self,
@@ -157,6 +163,9 @@ class MemberSearch(Generic[S]):
         self.label = label
         self.settings = settings
         self.tried: set[int] = set()
+        spans = {position: side.span(position) for position in table.by_position}
+        self._overlapping = overlapping(spans)
+        self.spans = spans if self._overlapping else None
         self._noted: set[tuple[tuple[int, str], ...]] = set()
         self._tried_on: dict[tuple[tuple[int, str], ...], set[tuple[int, str]]] = {}
         reach.saliency = table.saliency
@@ -164,6 +173,10 @@ class MemberSearch(Generic[S]):
             reach.stop = "budget"
         elif not table.had_positions:
             reach.stop = "no_positions"
+
+    def covered(self, position: int) -> frozenset[int]:
+        """The position and those that overlap it: an edit of one of them closes them."""
+        return self._overlapping.get(position, frozenset()) | {position}
 
     def is_open(self, label: int) -> bool:
         """Whether a label was neither reached nor aimed at yet."""
@@ -214,7 +227,7 @@ class MemberSearch(Generic[S]):
                 # Nothing new can be measured; what had been measured was looked at in this round.
                 return "budget", best
             last = {stop for _, stop in grown}
-            ranked = sorted(nodes.values(), key=lambda n: -round(float(_margin(n.end.p, label)) / MIN_GAIN))
+            ranked = sorted(nodes.values(), key=lambda n: -round(float(margin(n.end.p, label)) / MIN_GAIN))
             if not ranked:
                 return ("out_of_reach" if "out_of_reach" in last else "exhausted"), best
             beam = ranked[: self.settings.beam]
@@ -222,7 +235,7 @@ class MemberSearch(Generic[S]):
 
     def _is_near(self, node: _Node[S], label: int) -> bool:
         """Whether a search that failed ended within a fifth of its way to the label."""
-        return bool(node.keys) and _margin(node.end.p, label) > _margin(self.reach.clean.p, label) / 5
+        return bool(node.keys) and margin(node.end.p, label) > margin(self.reach.clean.p, label) / 5
 
     def _measured_again(self, node: _Node[S]) -> Coroutine[_Node[S]]:
         """The node with the candidates that were not tried on it, measured on top of its edits.
@@ -259,7 +272,7 @@ class MemberSearch(Generic[S]):
         for candidate in in_order(remaining, here, label):
             left = None if settings.max_edits is None else settings.max_edits - node.end.n_edits
             optimism = np.inf if settings.filter_first else settings.optimism
-            if not is_in_reach(remaining, here, label, optimism=optimism, max_edits=left):
+            if not is_in_reach(remaining, here, label, optimism=optimism, max_edits=left, spans=self.spans):
                 return found, "out_of_reach"
             self._tried_on.setdefault(tuple(sorted(node.keys)), set()).add(
                 (candidate.position, candidate.key)
@@ -273,9 +286,10 @@ class MemberSearch(Generic[S]):
             path = (*node.path, point)
             keys = (*node.keys, (candidate.position, candidate.key))
             self._note(path, keys)
-            if _margin(point.p, label) - _margin(node.end.p, label) <= MIN_GAIN:
+            if margin(point.p, label) - margin(node.end.p, label) <= MIN_GAIN:
                 continue
-            rest = {p: c for p, c in remaining.items() if p != candidate.position}
+            covered = self.covered(candidate.position)
+            rest = {p: c for p, c in remaining.items() if p not in covered}
             found.append(_Node(path, keys, rest))
             if point.label == label or len(found) >= settings.beam:
                 break
@@ -311,69 +325,5 @@ class MemberSearch(Generic[S]):
                 # An estimate from another text of I(v) is replaced by what was measured here.
                 candidate.p = p
                 candidate.effect = log_probabilities(p) - log_probabilities(self.reach.clean.p)
-        return Waypoint(state, p, node.end.n_edits + 1), True
-
-
-def is_in_reach(
-    remaining: Mapping[int, Sequence[Candidate[Any]]],
-    here: FloatArray,
-    label: int,
-    *,
-    optimism: float,
-    max_edits: int | None = None,
-) -> bool:
-    """Whether all remaining effects together, times ``optimism``, could make a label the largest.
-
-    Args:
-        remaining: Open candidates by position.
-        here: Log probabilities of the current text, ``(k,)``.
-        label: The label wanted.
-        optimism: Factor on the sum of the largest effects; infinity always says yes.
-        max_edits: Most further edits.
-    """
-    if not np.isfinite(optimism):
-        return True
-    lead = here[label] - here
-    if remaining:
-        best = np.array([np.max(_advantages(found, label), axis=0) for found in remaining.values()])
-        gains = np.sort(np.maximum(best, 0.0), axis=0)[::-1][:max_edits]
-        lead = lead + optimism * gains.sum(axis=0)
-    # Equal labels are told apart by their numbers alone; rounding must not rule them out.
-    return bool((lead >= -MIN_GAIN).all())
-
-
-def _margin(p: FloatArray, label: int) -> float:
-    log_p = log_probabilities(p)
-    return float(log_p[label] - np.delete(log_p, label).max())
-
-
-def _advantages(candidates: Sequence[Candidate[S]], label: int) -> FloatArray:
-    """``(n, k)``: how much each candidate raises the label against each other label."""
-    effects = np.array([candidate.effect for candidate in candidates], dtype=np.float64)
-    return np.asarray(effects[:, [label]] - effects, dtype=np.float64)
-
-
-def in_order(
-    remaining: dict[int, tuple[Candidate[S], ...]], here: FloatArray, label: int
-) -> list[Candidate[S]]:
-    """Candidates that should raise the label on top of the edits so far, the best first."""
-    candidates = [candidate for found in remaining.values() for candidate in found]
-    if not candidates:
-        return []
-    effects = np.array([candidate.effect for candidate in candidates], dtype=np.float64)
-    estimated = here[None, :] + effects
-    rivals = np.delete(estimated, label, axis=1).max(axis=1)
-    gains = estimated[:, label] - rivals - (here[label] - np.delete(here, label).max())
-    # Rounded, so that the floating-point noise of batching does not order candidates.
-    rounded = np.round(gains / MIN_GAIN)
-    order = np.argsort(-rounded, kind="stable")
-    return [candidates[i] for i in order if rounded[i] > 1]
-
-
-def without(
-    remaining: dict[int, tuple[Candidate[S], ...]], candidate: Candidate[S]
-) -> dict[int, tuple[Candidate[S], ...]]:
-    """The open candidates without one of them."""
-    left = tuple(c for c in remaining[candidate.position] if c is not candidate)
-    rest = {p: c for p, c in remaining.items() if p != candidate.position}
-    return {**rest, candidate.position: left} if left else rest
+        extra = node.end.extra_tokens + self.side.n_tokens(candidate.position) - 1
+        return Waypoint(state, p, node.end.n_edits + 1, extra), True

@@ -6,7 +6,8 @@ filter itself, so whoever drives it may merge the requests of many searches into
 ==========  ==================================================================================
 ``Score``   class probabilities of texts, ``(m, k)``; ``m`` may be smaller than the number of
             texts, which means that the query budget ran out behind the first ``m``
-``Judge``   whether edited states of one side are admissible, one bool a state
+``Judge``   whether edited states of one side are admissible, one bool a state; or, where the request is
+            ``is_graded``, their ``S_eq``, one number a state
 ``Batch``   several requests at once; the answer is the list of their answers
 ==========  ==================================================================================
 """
@@ -36,10 +37,17 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Ask the filter about states of one side."""
+    """Ask the filter about states of one side.
+
+    Attributes:
+        is_graded: How equivalent each state is, and not only whether it is enough. Asked for states that were
+            judged admissible only, so that the filter has measured them already. Where nothing is measured,
+            equal answers do, such as ``True`` for all.
+    """
 
     side: EditableSide[Any]
     states: Sequence[Any]
+    is_graded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,5 +147,6 @@ def _answers(
             start += len(request.texts)
     for i, other in enumerate(requests):
         if isinstance(other, Judge):
-            answers[i] = other.side.admissible(other.states)
+            side, states = other.side, other.states
+            answers[i] = side.equivalence(states) if other.is_graded else side.admissible(states)
     return answers

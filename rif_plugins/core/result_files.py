@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import overload
 
 from rif_plugins.core.results import Record
 from rif_plugins.errors import DataError, UsageError
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would write \r\n
 _BLOCK = 65536
+# A record holds a few texts and a few numbers a step; a longer line is an attack on memory.
+_LONGEST_LINE = 2**26
+_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False)
 
 _HEAD = b'{"schema": "rif-results/'
 
@@ -43,11 +48,29 @@ class RecordWriter:
             raise
 
     def write(self, record: Record) -> None:
-        """Append one record with a single system call."""
-        line = json.dumps(record.to_dict(), ensure_ascii=True, allow_nan=False) + "\n"
-        data = line.encode("ascii")
-        while data:
-            data = data[os.write(self._file, data) :]
+        """Append one record; see ``write_all``."""
+        self.write_all([record])
+
+    def write_all(self, records: Sequence[Record]) -> tuple[int, int]:
+        """Append records with a single system call.
+
+        Returns:
+            The offsets of their first byte and behind their last one, in bytes.
+
+        Raises:
+            UsageError: They cannot be written, for example because the disk is full. No part of them stays.
+        """
+        data = b"".join([_line(record) for record in records])
+        try:
+            written = os.write(self._file, data)
+            while written < len(data):
+                written += self._write_rest(data, written)
+            end = os.lseek(self._file, 0, os.SEEK_CUR)  # appending leaves the position behind what it wrote
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {self.path}: {error.strerror}; what stands there already is whole"
+            ) from error
+        return end - len(data), end
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -65,6 +88,16 @@ class RecordWriter:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _write_rest(self, data: bytes, written: int) -> int:
+        """Write on behind a first part; where that fails, take the first part away again."""
+        end = os.lseek(self._file, 0, os.SEEK_CUR)
+        try:
+            return os.write(self._file, data[written:])
+        except OSError:
+            if os.fstat(self._file).st_size == end:  # nobody else has written behind it
+                os.ftruncate(self._file, end - written)
+            raise
 
     def _cut_torn_line(self) -> None:
         size = os.fstat(self._file).st_size
@@ -88,29 +121,104 @@ class RecordWriter:
             os.ftruncate(self._file, end)
 
 
+def _line(record: Record) -> bytes:
+    return (_ENCODER.encode(record.to_dict()) + "\n").encode("ascii")
+
+
 def read_records(path: Path | str) -> Iterator[Record]:
     """Read records in order; a torn last line is left out.
 
     Raises:
         DataError: The file is missing, or a line is no record (with its line number).
     """
+    for _, _, record in located_records(path):
+        yield record
+
+
+def located_records(path: Path | str) -> Iterator[tuple[int, int, Record]]:
+    """Records in order, each with the offsets of its first byte and behind its last; see ``read_records``."""
     source = Path(path)
     if not source.is_file():
         raise DataError(f"results file {source} does not exist: expected a results.jsonl of an earlier run")
+    start = number = 0
     with source.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.endswith(b"\n"):
+        while line := lines.readline(_LONGEST_LINE + 1):
+            number += 1
+            if not line.endswith(b"\n") and len(line) <= _LONGEST_LINE:
                 return
-            try:
-                data = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise DataError(
-                    f"{source}, line {number}: expected a JSON object, got broken JSON"
-                ) from error
-            if not isinstance(data, dict):
-                kind = type(data).__name__
-                raise DataError(f"{source}, line {number}: expected a JSON object, got {kind}")
-            try:
-                yield Record.from_dict(data)
-            except DataError as error:
-                raise DataError(f"{source}, line {number}: {error}") from error
+            end = start + len(line)
+            yield start, end, _read(line, f"{source}, line {number}")
+            start = end
+
+
+def _read(line: bytes, place: str) -> Record:
+    """The record of one line.
+
+    Raises:
+        DataError: It is none.
+    """
+    if len(line) > _LONGEST_LINE:
+        raise DataError(f"{place}: expected a record, got a line of more than {_LONGEST_LINE} bytes")
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place}: expected a JSON object, got broken JSON") from error
+    if not isinstance(data, dict):
+        raise DataError(f"{place}: expected a JSON object, got {type(data).__name__}")
+    try:
+        return Record.from_dict(data)
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from error
+
+
+class StoredRecords(Sequence[Record]):
+    """Records that stay in their file and are read when they are asked for; 8 bytes each in memory.
+
+    The file must not change meanwhile.
+
+    Args:
+        path: A results file.
+        are_distinct: Whether it is known that no id comes twice.
+    """
+
+    def __init__(self, path: Path | str, *, are_distinct: bool = False) -> None:
+        self.path = Path(path)
+        self.are_distinct = are_distinct
+        self._offsets: array[int] | None = None
+
+    def __iter__(self) -> Iterator[Record]:
+        return read_records(self.path)
+
+    def __len__(self) -> int:
+        return len(self._starts())
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Record, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Record | tuple[Record, ...]:
+        """One record, or several as a tuple."""
+        starts = self._starts()
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(starts))))
+        start = starts[index]
+        with self.path.open("rb") as lines:
+            lines.seek(start)
+            return _read(lines.readline(_LONGEST_LINE + 1), f"{self.path}, byte {start}")
+
+    def __repr__(self) -> str:
+        return f"StoredRecords({str(self.path)!r})"
+
+    def _starts(self) -> array[int]:
+        """The offset of each line that is whole, found by reading the file once."""
+        if self._offsets is None:
+            starts, start = array("Q"), 0
+            with self.path.open("rb") as lines:
+                for line in lines:
+                    if line.endswith(b"\n"):
+                        starts.append(start)
+                    start += len(line)
+            self._offsets = starts
+        return self._offsets

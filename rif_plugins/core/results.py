@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from rif_plugins.core.outcomes import Outcome, is_in_target
 from rif_plugins.core.pair_search import PairSearchResult, Step
 from rif_plugins.core.pairs import Edit, Pair
+from rif_plugins.core.record_fields import check_fields
 from rif_plugins.errors import DataError
 
 FloatArray = NDArray[np.float64]
 SCHEMA = "rif-results/1"
 Status = Literal["natural", "induced", "shifted", "failed", "skipped", "error"]
+_LEFT_OUT = ("notes", "uncertainty")  # where they are empty
 STATUSES: tuple[Status, ...] = ("natural", "induced", "shifted", "failed", "skipped", "error")
 
 
@@ -45,8 +47,13 @@ class Record:
         n_tried: How many these were.
         certificate: After an exhaustive search: the most edits a side, and how many texts were examined.
         pii, pid: By side, one value a step: size of the change of ``p_y`` per changed token, and its sign.
-        queries: ``victim_rows``, ``cache_hits``, ``entailment_rows``, ``proposer_calls``.
+        queries: ``victim_rows``, ``cache_hits``, ``entailment_rows``, ``proposer_calls``, and ``llm_calls``
+            where there were any.
         message: The error, where there was one.
+        notes: What went wrong on the way without ending the search, such as a failed proposer; those of an
+            example stand in its first record. Left out of the JSON form where there are none.
+        uncertainty: By text name, how sure a victim is that does not repeat its answers (``samples``,
+            ``standard_error``, ``askings``, ``agreement``); left out where it does.
     """
 
     id: str
@@ -80,10 +87,16 @@ class Record:
     largest_error: float = 0.0
     n_tried: int = 0
     certificate: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    uncertainty: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, schema first."""
-        return {"schema": SCHEMA, **{name: getattr(self, name) for name in self.__slots__}}
+        data = {"schema": SCHEMA, **{name: getattr(self, name) for name in self.__slots__}}
+        for name in _LEFT_OUT:
+            if not data[name]:
+                del data[name]
+        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Record:
@@ -99,6 +112,7 @@ class Record:
             raise DataError(f"record lacks the field {missing[0]!r}, expected all fields of {SCHEMA}")
         if data["status"] not in STATUSES:
             raise DataError(f"record has status {data['status']!r}, expected one of {', '.join(STATUSES)}")
+        check_fields(data)
         return cls(**{name: data[name] for name in cls.__slots__ if name in data})
 
     @property

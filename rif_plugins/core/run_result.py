@@ -6,8 +6,9 @@ so that all of them agree. On disk it is a folder: ``run.json``, ``results.jsonl
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from rif_plugins.core.outcomes import ALL_TARGETS as ALL_TARGETS
 from rif_plugins.core.outcomes import AXES as AXES
 from rif_plugins.core.outcomes import FAIRNESS_ONLY as FAIRNESS_ONLY
 from rif_plugins.core.outcomes import ROBUSTNESS_ONLY as ROBUSTNESS_ONLY
-from rif_plugins.core.result_files import RecordWriter, read_records
+from rif_plugins.core.result_files import RecordWriter, StoredRecords, read_records
 from rif_plugins.core.results import Record
 from rif_plugins.errors import DataError, UsageError
 
@@ -32,18 +33,29 @@ class RunResult:
 
     Attributes:
         configuration: What ``run.json`` holds: model, data, settings, versions, seeds, times, checks.
-        records: One a pair and target, in the order of the data.
+        records: One a pair and target, in the order of the data; ``StoredRecords`` where there may be too
+            many for the memory.
         summary: What ``summary.json`` holds: counts and rates as plain JSON values.
     """
 
     configuration: Mapping[str, Any]
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def findings(self) -> tuple[Record, ...]:
         """The records that end in their target outcome."""
         return tuple(record for record in self.records if record.is_found)
+
+    def distinct(self) -> Iterator[Record]:
+        """Every record once, in order; a later record of the same id stands in the place of the earlier one.
+
+        Records that lie in a finished run's folder are read one by one and not kept.
+        """
+        if isinstance(self.records, StoredRecords) and self.records.are_distinct:
+            yield from self.records
+        else:
+            yield from {record.id: record for record in self.records}.values()
 
     @classmethod
     def load(cls, folder: Path | str) -> RunResult:
@@ -115,6 +127,8 @@ def write_json(path: Path | str, data: Mapping[str, Any]) -> None:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(target)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)  # half a file helps nobody, and takes room that is needed
         raise UsageError(
             f"cannot write {target}: {error.strerror}; choose a folder that you may write to"
         ) from error

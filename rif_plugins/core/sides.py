@@ -30,23 +30,29 @@ class Proposal(Generic[S]):
 
 
 class EditableSide(Protocol[S]):
-    """One text of a pair that is edited token by token.
+    """One text of a pair that is edited token by token, or phrase by phrase.
+
+    A position is a token or a phrase of several tokens. Positions may overlap; no two edits of a state do.
 
     Attributes:
         start: The unedited state.
-        positions: Editable tokens. Equal numbers on both sides mean the same token of the sentence;
-            sensitive tokens are never among them.
+        positions: Editable tokens and phrases. Equal numbers on both sides mean the same stretch of the
+            sentence; sensitive tokens are never in them.
     """
 
     start: S
 
     @property
     def positions(self) -> Sequence[int]:
-        """Editable tokens, in reading order."""
+        """Editable tokens in reading order, then phrases in reading order."""
         ...
 
     def span(self, position: int) -> Span:
-        """Where the token stands in the unedited text."""
+        """Where the position stands in the unedited text."""
+        ...
+
+    def n_tokens(self, position: int) -> int:
+        """How many tokens a position covers: 1, or more for a phrase."""
         ...
 
     def text(self, state: S) -> str:
@@ -54,23 +60,27 @@ class EditableSide(Protocol[S]):
         ...
 
     def without(self, position: int, mask_token: str | None = None) -> str:
-        """The unedited text without the token, or with it replaced by ``mask_token``."""
+        """The unedited text without the position, or with it replaced by ``mask_token``."""
         ...
 
     def keys(self, position: int) -> Sequence[str]:
-        """Replacements of the token in the unedited text; not yet filtered, stable order."""
+        """Replacements of the position in the unedited text; not yet filtered, stable order."""
         ...
 
     def propose(self, state: S, position: int) -> list[Proposal[S]]:
-        """States that replace the token at ``position``; not yet filtered, stable order."""
+        """States that replace ``position``; not yet filtered, stable order, none where it was edited."""
         ...
 
     def combine(self, state: S, position: int, key: str) -> S | None:
-        """Replace the token at ``position`` by a word proposed for the unedited text; None if that fails."""
+        """Put in what was proposed for the unedited text; None where that fails or an edit is there."""
         ...
 
     def admissible(self, states: Sequence[S]) -> list[bool]:
         """Whether each state keeps the meaning of the unedited text and meets all constraints."""
+        ...
+
+    def equivalence(self, states: Sequence[S]) -> list[float]:
+        """``S_eq`` of admissible states with the unedited text; 1 for all where nothing measures it."""
         ...
 
 
@@ -79,7 +89,8 @@ class TokenAlignment:
     """Tokens of both sides that are the same word of the sentence.
 
     Attributes:
-        original, similar: Spans in the two unedited texts, index by index the same token.
+        original, similar: Spans in the two unedited texts, index by index the same token, or the same
+            phrase (see ``phrases.align_phrases``).
     """
 
     original: tuple[Span, ...]
@@ -131,17 +142,22 @@ ProposeWords = Callable[[str, int, int], Sequence[str]]
 """``(text, start, end) -> replacements`` of ``text[start:end]``."""
 JudgeTexts = Callable[[str, Sequence[str]], Sequence[bool]]
 """``(unedited, edited texts) -> admissible or not``."""
+WeighTexts = Callable[[str, Sequence[str]], Sequence[float]]
+"""``(unedited, edited texts) -> S_eq``."""
 
 
 class SpanSide:
     """An ``EditableSide`` over a plain string and numbered spans of it.
 
+    Replacements of a token are proposed for the current text, those of a phrase for the unedited text only.
+
     Args:
         unedited: The text.
         side: Whose edits these are in a record.
-        spans: Editable tokens by position number, in reading order.
-        propose: Replacements of one token of the current text.
+        spans: Editable tokens by position number, in reading order, then phrases; they may overlap.
+        propose: Replacements of one token of the current text, or of one phrase of the unedited text.
         judge: The filter; None admits everything.
+        weigh: The equivalence that the filter measures; None: all the same.
     """
 
     def __init__(
@@ -151,6 +167,7 @@ class SpanSide:
         spans: Mapping[int, Span],
         propose: ProposeWords,
         judge: JudgeTexts | None = None,
+        weigh: WeighTexts | None = None,
     ) -> None:
         self.side = side
         self.unedited = unedited
@@ -158,6 +175,7 @@ class SpanSide:
         self._spans = spans
         self._propose = propose
         self._judge = judge
+        self._weigh = weigh
         self._positions = list(spans)
 
     @property
@@ -166,36 +184,49 @@ class SpanSide:
         return self._positions
 
     def span(self, position: int) -> Span:
-        """Where a token stands in the unedited text."""
+        """Where a position stands in the unedited text."""
         return self._spans[position]
+
+    def n_tokens(self, position: int) -> int:
+        """How many tokens a position covers."""
+        span = self._spans[position]
+        return max(1, len(word_spans(self.unedited[span.start : span.end])))
 
     def text(self, state: TextState) -> str:
         """The text of a state."""
         return state.text
 
     def without(self, position: int, mask_token: str | None = None) -> str:
-        """The unedited text without one token."""
+        """The unedited text without one position."""
         span = self._spans[position]
         if mask_token is None:
             return remove_span(self.unedited, span)
         return replace_spans(self.unedited, {span: mask_token})
 
     def keys(self, position: int) -> Sequence[str]:
-        """Replacements of one token of the unedited text."""
+        """Replacements of one position of the unedited text."""
         span = self._spans[position]
         return self._propose(self.unedited, span.start, span.end)
 
     def propose(self, state: TextState, position: int) -> list[Proposal[TextState]]:
-        """Replace one token of the current text."""
+        """Replace one position of the current text."""
         span = self._spans[position]
-        shift = sum(len(e.target) - (e.end - e.start) for e in state.edits if e.end <= span.start)
-        words = self._propose(state.text, span.start + shift, span.end + shift)
-        return [Proposal(word, self.combine(state, position, word)) for word in words]
+        if _is_edited(state, span):
+            return []
+        if state.edits and self.n_tokens(position) > 1:
+            words = self.keys(position)
+        else:
+            shift = sum(len(e.target) - (e.end - e.start) for e in state.edits if e.end <= span.start)
+            words = self._propose(state.text, span.start + shift, span.end + shift)
+        return [Proposal(word, self._edited(state, span, word)) for word in words]
 
-    def combine(self, state: TextState, position: int, key: str) -> TextState:
-        """Replace one token by a word that was proposed for the unedited text."""
+    def combine(self, state: TextState, position: int, key: str) -> TextState | None:
+        """Put in what was proposed for the unedited text; None where an edit is there already."""
         span = self._spans[position]
-        edit = Edit(self.side, span.start, span.end, self.unedited[span.start : span.end], key)
+        return None if _is_edited(state, span) else self._edited(state, span, key)
+
+    def _edited(self, state: TextState, span: Span, target: str) -> TextState:
+        edit = Edit(self.side, span.start, span.end, self.unedited[span.start : span.end], target)
         edits = tuple(sorted((*state.edits, edit), key=lambda e: e.start))
         text = replace_spans(self.unedited, {Span(e.start, e.end): e.target for e in edits})
         return TextState(text, edits)
@@ -206,6 +237,16 @@ class SpanSide:
             return [True] * len(states)
         return [bool(ok) for ok in self._judge(self.unedited, [state.text for state in states])]
 
+    def equivalence(self, states: Sequence[TextState]) -> list[float]:
+        """``S_eq`` of states with the unedited text."""
+        if self._weigh is None:
+            return [1.0] * len(states)
+        return [float(value) for value in self._weigh(self.unedited, [state.text for state in states])]
+
+
+def _is_edited(state: TextState, span: Span) -> bool:
+    return any(edit.start < span.end and span.start < edit.end for edit in state.edits)
+
 
 class TextSide(SpanSide):
     """One side of a pair as plain strings; positions are indices into the pair's alignment.
@@ -213,10 +254,11 @@ class TextSide(SpanSide):
     Args:
         pair: The pair.
         side: Which side of it.
-        alignment: ``align_tokens(pair)``, shared by both sides.
-        propose: Replacements of one token of the current text.
+        alignment: ``align_tokens(pair)``, shared by both sides; with phrases: that of ``align_phrases``.
+        propose: Replacements of one token of the current text, or of one phrase of the unedited text.
         judge: The filter; None admits everything.
-        is_editable: Further restriction of the positions by word, such as stop words.
+        is_editable: Further restriction of the positions by their words, such as stop words.
+        weigh: The equivalence that the filter measures; None: all the same.
     """
 
     def __init__(
@@ -227,6 +269,7 @@ class TextSide(SpanSide):
         propose: ProposeWords,
         judge: JudgeTexts | None = None,
         is_editable: Callable[[str], bool] | None = None,
+        weigh: WeighTexts | None = None,
     ) -> None:
         text = pair.text(side)
         spans = {
@@ -234,4 +277,4 @@ class TextSide(SpanSide):
             for index, span in enumerate(alignment.spans(side))
             if is_editable is None or is_editable(text[span.start : span.end])
         }
-        super().__init__(text, side, spans, propose, judge)
+        super().__init__(text, side, spans, propose, judge, weigh)

@@ -19,7 +19,7 @@ from rif_plugins.core.row_memory import RowMemory
 from rif_plugins.core.stores import PredictionStore, namespace, packed_rows, text_keys, unpacked_rows
 from rif_plugins.core.victim_call import Budget as Budget
 from rif_plugins.core.victim_call import Call, Request
-from rif_plugins.errors import RIFError, UsageError, VictimError
+from rif_plugins.errors import RIFError, UsageError, VictimError, VictimRowError
 
 FloatArray = NDArray[np.float64]
 Predict = Callable[[list[str]], Any]
@@ -205,7 +205,11 @@ class VictimEngine:
             call.add(found, rows)
 
     def _ask(self, call: Call, numbers: list[int]) -> None:
-        """Ask the victim for texts, sorted by length, in batches; a failure is noted at its request."""
+        """Ask the victim for texts, sorted by length, in batches; a failure is noted at its request.
+
+        An error that is not about some text, such as that of a server which is gone, fails all requests at
+        once: asking for each of them alone would only wait for the same error many times.
+        """
         position = 0
         while position < len(numbers):
             size = min(self.batch_size, self._fitting_size or self.batch_size)
@@ -229,6 +233,13 @@ class VictimEngine:
 
     def _note_failure(self, call: Call, batch: list[tuple[int, Request]], error: Exception) -> None:
         owners = list(dict.fromkeys(owner for _, owner in batch))
+        if isinstance(error, VictimError) and not isinstance(error, VictimRowError):
+            for _, owner in batch:
+                owner.budget.spent += 1
+            for request in call.owners:
+                if request is not None and request.error is None:
+                    request.error = error
+            return
         if len(owners) > 1:
             for owner in owners:
                 self._ask(call, [i for i, of in batch if of is owner])
@@ -280,6 +291,19 @@ class VictimEngine:
         return answer
 
 
+_OUT_OF_MEMORY = (
+    "out of memory",  # torch on CUDA and MPS, JAX, the operating system
+    "allocate memory",  # torch on a CPU ("can't"), onnxruntime ("failed to"), ENOMEM ("cannot")
+    "alloc_failed",  # cuBLAS, cuDNN
+    "bad_alloc",
+    "resource_exhausted",
+    "oom when allocating",
+)
+
+
 def is_out_of_memory_error(error: BaseException) -> bool:
-    """True for the ways in which numpy, torch and CUDA say that memory ran out."""
-    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
+    """True for the ways in which numpy, torch, onnxruntime and CUDA say that memory ran out."""
+    if isinstance(error, MemoryError):
+        return True
+    message = str(error).lower()
+    return any(words in message for words in _OUT_OF_MEMORY)

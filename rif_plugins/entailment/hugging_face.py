@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rif_plugins.entailment.base import LABELS, NEUTRAL, scalar
+from rif_plugins.entailment.model_files import load_pretrained, model_version, token_ids, token_limit
 from rif_plugins.errors import ScorerError
 from rif_plugins.optional import require
 
@@ -110,69 +109,39 @@ class HuggingFaceScorer:
                 for column, source in enumerate(self._columns):
                     if source is not None:
                         result[rows, column] = answer[:, source]
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        tokens = dict(zip(texts, token_ids(self._tokenizer, texts), strict=True))
         for row, (a, b) in enumerate(pairs):
-            if a != b and self._differ_unseen(a, b):
+            if a != b and self._differ_unseen(tokens[a], tokens[b]):
                 result[row] = NEUTRAL
         return result
 
-    def _differ_unseen(self, a: str, b: str) -> bool:
+    def _differ_unseen(self, first: list[int], second: list[int]) -> bool:
         """True when the pair is cut, or both texts have the same tokens, unknown ones among them."""
-        first, second = (self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in (a, b))
         extra = self._tokenizer.num_special_tokens_to_add(pair=True)
         if len(first) + len(second) + extra > self._limit():
             return True
         return self._tokenizer.unk_token_id in first and first == second
 
     def _limit(self) -> int:
-        return int(min(self._max_tokens, self._tokenizer.model_max_length))
+        return token_limit(self._model.config, self._tokenizer, self._max_tokens)
 
     def _load(self) -> None:
         if self._model is not None:
             return
-        transformers = require("transformers", purpose=_PURPOSE)
         torch = require("torch", purpose=_PURPOSE)
-        folder = Path(self._source)
-        looks_local = self._source.startswith((".", "/", "~")) or folder.is_absolute() or folder.exists()
-        if looks_local and not (folder.expanduser() / "config.json").is_file():
-            raise ScorerError(
-                f"no model in the folder {self._source!r}: expected config.json, model.safetensors and a "
-                "tokenizer; check the path or give a hub name"
-            )
-        source = str(folder.expanduser()) if looks_local else self._source
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                config = transformers.AutoConfig.from_pretrained(source)
-                columns = label_columns(config.id2label, self._source)
-                tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-                model = transformers.AutoModelForSequenceClassification.from_pretrained(source, config=config)
-        except (OSError, ValueError, KeyError) as error:
-            if isinstance(error, ScorerError):
-                raise
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
-            raise ScorerError(
-                f"cannot load the model {self._source!r}: expected a folder or a hub name of a sequence "
-                f"classifier, got {reason}"
-            ) from error
-        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
-        self._columns, self._tokenizer = columns, tokenizer
-        self._version = _version(config, Path(source))
-        self._model = model.eval().to(device)
+        columns: list[int | None] = []
+        config, tokenizer, model = load_pretrained(
+            self._source,
+            "AutoModelForSequenceClassification",
+            kind="a sequence classifier",
+            purpose=_PURPOSE,
+            check=lambda config: columns.extend(label_columns(config.id2label, self._source)),
+        )
+        self._columns, self._tokenizer = tuple(columns), tokenizer
+        self._version = model_version(config, Path(self._source).expanduser())
+        self._model = model.eval().to(self._device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     def __getstate__(self) -> dict[str, Any]:
         """Settings only: the model is loaded again in the other process."""
         return {**self.__dict__, "_model": None, "_tokenizer": None}
-
-
-def _version(config: Any, folder: Path) -> str:
-    commit = getattr(config, "_commit_hash", None)
-    if commit:
-        return str(commit)
-    for name in ("model.safetensors", "pytorch_model.bin"):
-        if (folder / name).is_file():
-            digest = hashlib.sha256()
-            with (folder / name).open("rb") as handle:
-                while block := handle.read(1 << 20):
-                    digest.update(block)
-            return f"sha256:{digest.hexdigest()[:12]}"
-    return "unknown"

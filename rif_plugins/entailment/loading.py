@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rif_plugins.entailment.base import EntailmentScorer
+from rif_plugins.entailment.cosine import CosineScorer
 from rif_plugins.entailment.embedded import EmbeddedScorer
 from rif_plugins.entailment.hugging_face import HuggingFaceScorer
 from rif_plugins.entailment.probe import probe
@@ -13,7 +14,8 @@ def load_scorer(spec: str) -> EntailmentScorer | None:
     """Make the scorer that ``spec`` names, load it, and run the start-up probe.
 
     Args:
-        spec: ``"embedded"``; ``"hf:NAME"`` or ``"hf:FOLDER"``; ``"none"`` for no filter at all.
+        spec: ``"embedded"``; ``"hf:NAME"`` or ``"hf:FOLDER"``; ``"cosine:NAME"`` or
+            ``"cosine:FOLDER"``, the ablation; ``"none"`` for no filter at all.
 
     Returns:
         The scorer, or None for ``"none"``.
@@ -31,7 +33,15 @@ def load_scorer(spec: str) -> EntailmentScorer | None:
         scorer = EmbeddedScorer()
     elif kind == "hf" and colon:
         scorer = HuggingFaceScorer(value.strip())
+    elif kind == "cosine" and colon:
+        # It knows no entailment, so the probe does not apply; what cannot be loaded is told now.
+        ablation = CosineScorer(value.strip())
+        ablation.cosine([("A man is eating.", "A man eats.")])
+        return ablation
     else:
-        raise UsageError(f"unknown entailment scorer {spec!r}: expected embedded, hf:NAME, hf:FOLDER or none")
+        raise UsageError(
+            f"unknown entailment scorer {spec!r}: expected embedded, hf:NAME, hf:FOLDER, cosine:NAME, "
+            "cosine:FOLDER or none"
+        )
     probe(scorer)
     return scorer

@@ -12,6 +12,7 @@ from rif_plugins.examples.text_files import Row
 from rif_plugins.optional import require
 
 _BATCH_ROWS = 512
+_MAX_CHUNK_BYTES = 4 << 30  # of one column in one row group, unpacked
 _SAVED_DATASET = ("state.json", "dataset_info.json")
 _SAVED_SPLITS = "dataset_dict.json"
 
@@ -44,6 +45,9 @@ class ParquetTable:
         wanted = list(dict.fromkeys(names))
         number = 0
         with self._opened() as file:
+            packed = self._checked(file, wanted)
+        # A column of one value in a million rows is a few bytes long; as a dictionary it stays small.
+        with self._opened(dictionaries=packed) as file:
             batches = file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted)
             while (batch := self._next(batches, number)) is not None:
                 skipped = min(batch.num_rows, max(0, offset - number))
@@ -52,14 +56,38 @@ class ParquetTable:
                     number += 1
                     yield f"{self.name} row {number}", record
 
-    def _opened(self) -> Any:
+    def _opened(self, dictionaries: Sequence[str] = ()) -> Any:
         parquet = require("pyarrow.parquet", purpose="Parquet files")
         try:
-            return parquet.ParquetFile(self.path)
+            return parquet.ParquetFile(self.path, read_dictionary=list(dictionaries))
         except Exception as error:
             raise DataError(
                 f"cannot read {shown(self.name)} as Parquet ({_reason(error)}): write the file again"
             ) from error
+
+    def _checked(self, file: Any, names: Sequence[str]) -> list[str]:
+        """Refuse what would fill the memory before it is unpacked; the columns that hold texts or bytes."""
+        types = require("pyarrow.types", purpose="Parquet files")
+        packed = []
+        for name in names:
+            kind = file.schema_arrow.field(name).type
+            if types.is_nested(kind):
+                raise DataError(
+                    f"{self.name}: column {shown(name)} holds {shown(str(kind))}, expected texts or labels"
+                )
+            if types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind):
+                packed.append(name)
+        metadata = file.metadata
+        for group in range(metadata.num_row_groups):
+            for place in range(metadata.num_columns):
+                chunk = metadata.row_group(group).column(place)
+                if chunk.path_in_schema in names and chunk.total_uncompressed_size > _MAX_CHUNK_BYTES:
+                    raise DataError(
+                        f"{self.name}: column {shown(chunk.path_in_schema)} has a part of "
+                        f"{chunk.total_uncompressed_size >> 20} MB, expected {_MAX_CHUNK_BYTES >> 20} at most: "
+                        "write the file with smaller row groups"
+                    )
+        return packed
 
     def _next(self, batches: Iterator[Any], number: int) -> Any:
         try:

@@ -13,6 +13,7 @@ from rif_plugins.errors import DataError
 from rif_plugins.examples.cells import listed, shown
 
 LabelMap = Mapping[str, int | str]
+_MAX_BYTES = 16 << 20
 _TRUTH = {"true": "1", "false": "0"}
 
 
@@ -46,7 +47,7 @@ class LabelReader:
         self._own = own if set(own) == set(self._by_name) else []
         self._map: dict[str, int] | None = None
         if label_map is not None:
-            self._map = {_keys(key)[0]: self._target(key, to) for key, to in label_map.items()}
+            self._map = {self._source(key): self._target(key, to) for key, to in label_map.items()}
 
     def read(self, value: Any, where: str) -> int:
         """The class of one label.
@@ -88,6 +89,13 @@ class LabelReader:
             return None
         return number if self.names is None or number < len(self.names) else None
 
+    @staticmethod
+    def _source(key: str) -> str:
+        keys = _keys(key)
+        if not keys:
+            raise DataError(f"label map: {shown(key)} is no label: expected the labels of the data")
+        return keys[0]
+
     def _target(self, key: str, to: int | str) -> int:
         keys = _keys(to)
         found = self._class_of(keys) if keys else None
@@ -119,8 +127,12 @@ def read_label_map(path: Path | str) -> dict[str, int | str]:
     if kind not in (".json", ".toml"):
         raise DataError(f"label map {shown(source.name)}: expected a name that ends in .json or .toml")
     try:
+        if source.stat().st_size > _MAX_BYTES:
+            raise DataError(f"label map {shown(source.name)} is larger than 16 MB: is it a label map?")
         text = source.read_text(encoding="utf-8-sig")
         data = json.loads(text) if kind == ".json" else _toml(text)
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"cannot read the label map {shown(source.name)} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:

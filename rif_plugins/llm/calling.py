@@ -1,4 +1,4 @@
-"""What all chat models share: counting calls, giving up after failures in a row, threads, rates."""
+"""What all chat models share: giving up after failures in a row, and keeping below a rate."""
 
 from __future__ import annotations
 
@@ -6,21 +6,32 @@ import threading
 import time
 from collections.abc import Callable
 
-from rif_plugins.llm.base import ChatFailure
+from rif_plugins.llm.base import CallBudget, ChatFailure
 
-MOST_FAILURES = 8
+MOST_FAILURES = 5
+REFUSALS_A_FAILURE = 8
+
+
+def used_up(budget: CallBudget) -> ChatFailure:
+    """The failure of a question for which no call is left."""
+    return ChatFailure(f"the {budget.max_calls} calls of the run are used up", is_final=True)
 
 
 class Circuit:
     """Opens after failures in a row, so that a dead server costs a run minutes and not days.
 
+    A refusal (the server lives and does not take this one question) weighs an eighth of a failure: one text
+    that is too long must not end a run, and refusing everything must not go on for ever.
+
     Args:
-        most_failures: Failures in a row, all attempts of a request being one.
+        most_failures: Failures in a row, all attempts of a question being one.
     """
 
     def __init__(self, most_failures: int = MOST_FAILURES) -> None:
-        self._most = most_failures
-        self._failures = 0
+        self._most = most_failures * REFUSALS_A_FAILURE
+        self._weight = 0
+        self._number = 0
+        self._last = ""
         self._final = ""
         self._lock = threading.Lock()
 
@@ -30,15 +41,21 @@ class Circuit:
         with self._lock:
             if self._final:
                 return ChatFailure(self._final, is_final=True)
-            if self._failures >= self._most:
-                return ChatFailure(f"given up after {self._failures} failures in a row", is_final=True)
+            if self._weight >= self._most:
+                reason = f"given up after {self._number} failures in a row, the last: {self._last}"
+                return ChatFailure(reason, is_final=True)
             return None
 
-    def note(self, failure: ChatFailure | None) -> None:
-        """Count one answer."""
+    def note(self, failure: ChatFailure | None, *, is_refusal: bool = False) -> None:
+        """Count one answer; None is a good one."""
         with self._lock:
-            self._failures = 0 if failure is None else self._failures + 1
-            if failure is not None and failure.is_final:
+            if failure is None:
+                self._weight = self._number = 0
+                return
+            self._weight += 1 if is_refusal else REFUSALS_A_FAILURE
+            self._number += 1
+            self._last = failure.reason
+            if failure.is_final:
                 self._final = failure.reason
 
 
@@ -54,7 +71,7 @@ class Pace:
         self,
         per_minute: float | None,
         *,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._gap = 60.0 / per_minute if per_minute else 0.0

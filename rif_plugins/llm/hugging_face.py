@@ -3,95 +3,84 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rif_plugins.core.seeds import example_seed
-from rif_plugins.errors import UsageError
-from rif_plugins.llm.base import CallBudget, ChatAnswer, ChatFailure, ChatReply, ChatRequest
+from rif_plugins.errors import RIFError, UsageError
+from rif_plugins.llm.base import CallBudget, ChatRequest
+from rif_plugins.llm.local import LocalChatModel, Sample
 from rif_plugins.optional import require
 
 _PURPOSE = "language models of transformers"
 
 
-class HuggingFaceChatModel:
-    """A causal language model; a model without a chat template gets the turns as plain lines.
+class HuggingFaceChatModel(LocalChatModel):
+    """A causal language model; one without a chat template gets the turns as plain lines.
 
     Sampling draws from generators of its own, so that nothing depends on what was asked before.
 
     Args:
-        name: The folder or hub name.
-        model, tokenizer: The loaded parts.
-        version: Digest of the weights' identity.
+        source: The folder or hub name.
         budget: Counts and limits the calls.
+        gguf_file: A GGUF file in the folder, unpacked when it is loaded.
+        version: Names weights and engine; None takes a digest of the loaded weights.
+
+    Raises:
+        UsageError: It cannot be loaded.
+        MissingDependencyError: transformers or torch is not installed.
     """
 
-    def __init__(self, name: str, model: Any, tokenizer: Any, version: str, budget: CallBudget) -> None:
-        self.name = f"llm:hf:{name}"
-        self.model = model
-        self.tokenizer = tokenizer
-        self.version = version
-        self.budget = budget
-        self._lock = threading.Lock()
+    def __init__(
+        self, source: str, budget: CallBudget, *, gguf_file: str | None = None, version: str | None = None
+    ) -> None:
+        folder = Path(source).expanduser()
+        name = f"gguf:{gguf_file}" if gguf_file else f"hf:{folder.name if folder.is_dir() else source}"
+        super().__init__(f"llm:{name}", version or "", budget)
+        self._place = str(folder) if folder.is_dir() else source
+        self._gguf_file = gguf_file
+        self._model: Any = None
+        self._tokenizer: Any = None
+        self._load()
+        self.version = version or _weights_digest(self._model, self._tokenizer)
 
-    def complete(self, requests: Sequence[ChatRequest]) -> list[ChatAnswer]:
-        """One answer a request, in their order."""
-        return [self._answer(request) for request in requests]
-
-    def _answer(self, request: ChatRequest) -> ChatAnswer:
-        if not self.budget.take():
-            answer: ChatAnswer = ChatFailure(
-                f"the {self.budget.max_calls} calls of the run are used up", is_final=True
-            )
-        else:
-            try:
-                with self._lock:
-                    answer = self._generated(request)
-            except (RuntimeError, ValueError, IndexError) as error:
-                answer = ChatFailure(f"the model failed: {' '.join(str(error).split())[:160]}")
-        self.budget.add(answer)
-        return answer
-
-    def _generated(self, request: ChatRequest) -> ChatReply:
+    def sample(self, request: ChatRequest, number: int) -> Sample:
+        """See ``LocalChatModel.sample``."""
+        self._load()
         torch = require("torch", purpose=_PURPOSE)
-        prompt = self._prompt(request)
-        ids = self.tokenizer(prompt, return_tensors="pt", add_special_tokens=False)["input_ids"]
-        longest = int(getattr(self.model.config, "max_position_embeddings", 0) or 0)
+        encoded = self._tokenizer(self._prompt(request), return_tensors="pt", add_special_tokens=False)
+        ids = encoded["input_ids"].to(self._model.device)
+        longest = int(getattr(self._model.config, "max_position_embeddings", 0) or 0)
         if longest and ids.shape[1] + request.max_tokens > longest:
-            ids = ids[:, -max(1, longest - request.max_tokens) :]
-        ids = ids.to(self.model.device)
-        texts, n_written = [], 0
-        first: dict[str, float] = {}
-        for number in range(request.n_samples):
-            rng = np.random.default_rng(example_seed(request.seed or 0, str(number)))
-            with torch.no_grad():
-                written, scores = self._continued(torch, ids, request, rng)
-            n_written += len(written)
-            texts.append(self.tokenizer.decode(written, skip_special_tokens=True))
-            if request.n_top_tokens and not first:
-                first = self._top(torch, scores, request.n_top_tokens)
-        return ChatReply(tuple(texts), first, int(ids.shape[1]), n_written)
+            raise UsageError(
+                f"{ids.shape[1]} tokens and {request.max_tokens} for the answer are more than the {longest} "
+                "that the model takes"
+            )
+        rng = np.random.default_rng(example_seed(request.seed or 0, str(number)))
+        with torch.inference_mode():
+            written, scores = self._continued(torch, ids, request, rng)
+        first = self._top(torch, scores, request.n_top_tokens) if request.n_top_tokens else {}
+        text = self._tokenizer.decode(written, skip_special_tokens=True)
+        return Sample(str(text), first, int(ids.shape[1]), len(written))
 
     def _continued(self, torch: Any, ids: Any, request: ChatRequest, rng: Any) -> tuple[list[int], Any]:
         """Token ids of one answer, and the log-probabilities of its first token."""
-        ends = self.model.generation_config.eos_token_id
-        stop = set(ends) if isinstance(ends, (list, tuple)) else {ends}
+        ends = self._model.generation_config.eos_token_id
+        stops = {*(ends if isinstance(ends, (list, tuple)) else [ends]), self._tokenizer.eos_token_id}
         written: list[int] = []
         first = past = None
         current = ids
-        for _ in range(request.max_tokens):
-            output = self.model(input_ids=current, past_key_values=past, use_cache=True)
+        for _ in range(max(1, request.max_tokens)):
+            output = self._model(input_ids=current, past_key_values=past, use_cache=True)
             past = output.past_key_values
             logits = output.logits[0, -1].double()
             if first is None:
                 first = torch.log_softmax(logits, dim=-1)
             token = _chosen(logits.cpu().numpy(), request, rng)
-            if token in stop:
+            if token in stops:
                 break
             written.append(token)
             current = torch.tensor([[token]], device=ids.device)
@@ -101,25 +90,42 @@ class HuggingFaceChatModel:
         values, places = torch.topk(scores, min(n, scores.shape[-1]))
         found: dict[str, float] = {}
         for value, place in zip(values.tolist(), places.tolist(), strict=True):
-            token = self.tokenizer.decode([place])
+            token = self._tokenizer.decode([place])
             found[token] = max(value, found.get(token, -np.inf))
         return found
 
     def _prompt(self, request: ChatRequest) -> str:
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
-        if getattr(self.tokenizer, "chat_template", None):
-            return str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        if getattr(self._tokenizer, "chat_template", None):
+            return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
         return "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns) + "\nassistant:"
 
-    def __repr__(self) -> str:
-        return f"HuggingFaceChatModel({self.name!r})"
+    def _load(self) -> None:
+        if self._model is not None:
+            return
+        transformers = require("transformers", purpose=_PURPOSE)
+        torch = require("torch", purpose=_PURPOSE)
+        has_gpu = torch.cuda.is_available()
+        options: dict[str, Any] = {"torch_dtype": "auto" if has_gpu else torch.float32}
+        packed = {"gguf_file": self._gguf_file} if self._gguf_file else {}
+        try:
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._place, **packed)
+            model = (
+                transformers.AutoModelForCausalLM.from_pretrained(self._place, **packed, **options)
+                if packed
+                else _from_safe_weights(transformers.AutoModelForCausalLM, self._place, options)
+            )
+        except RIFError:
+            raise
+        except Exception as error:  # the library raises whatever its parts raise
+            line = " ".join(str(error).split())[:160]
+            raise UsageError(
+                f"{self.name}: cannot be loaded ({line}): give a folder or a hub name"
+            ) from error
+        self._model = model.eval().to("cuda" if has_gpu else "cpu")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
+        return {**super().__getstate__(), "_model": None, "_tokenizer": None}
 
 
 def load_hugging_face_chat(name: str, budget: CallBudget) -> HuggingFaceChatModel:
@@ -129,38 +135,37 @@ def load_hugging_face_chat(name: str, budget: CallBudget) -> HuggingFaceChatMode
         UsageError: It cannot be loaded.
         MissingDependencyError: transformers or torch is not installed.
     """
-    folder = Path(name).expanduser()
-    is_local = folder.is_dir()
-    if not is_local and (name.startswith((".", "~")) or folder.is_absolute()):
-        raise UsageError(f"llm:hf:{name}: no such folder: give a folder or a hub name")
-    transformers = require("transformers", purpose=_PURPOSE)
-    require("torch", purpose=_PURPOSE)
-    has_safe = not is_local or any(folder.glob("*.safetensors"))
-    if is_local and not has_safe:
-        warnings.warn(
-            f"{folder.name} has no safetensors: its weights are pickle files, which can run code; "
-            "load only models that you trust",
-            UserWarning,
-            stacklevel=2,
-        )
-    place = str(folder) if is_local else name
+    return HuggingFaceChatModel(name, budget)
+
+
+def load_unpacked_gguf(path: Path, version: str, budget: CallBudget) -> HuggingFaceChatModel:
+    """A GGUF file, run by transformers."""
+    return HuggingFaceChatModel(str(path.parent), budget, gguf_file=path.name, version=version)
+
+
+def _from_safe_weights(factory: Any, place: str, options: dict[str, Any]) -> Any:
+    """The model from safetensors; from pickle files, after a warning, where there are no others."""
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            place, trust_remote_code=False, use_safetensors=has_safe
-        ).eval()
-    except Exception as error:  # the library raises whatever its parts raise
-        line = " ".join(str(error).split())[:160]
-        raise UsageError(f"llm:hf:{name}: cannot be loaded ({line}): give a folder or a hub name") from error
-    return HuggingFaceChatModel(folder.name if is_local else name, model, tokenizer, _version(model), budget)
+        return factory.from_pretrained(place, use_safetensors=True, **options)
+    except OSError as error:
+        if "safetensors" not in str(error):
+            raise
+    warnings.warn(
+        f"{Path(place).name} has no safetensors: its weights are pickle files, which can run code; "
+        "load only models that you trust",
+        UserWarning,
+        stacklevel=5,
+    )
+    return factory.from_pretrained(place, use_safetensors=False, **options)
 
 
-def _version(model: Any) -> str:
-    """A digest of the weights themselves: a folder may be written anew under the same name."""
-    digest = hashlib.sha256()
+def _weights_digest(model: Any, tokenizer: Any) -> str:
+    """Names weights and chat template: a folder may be written anew under the same name."""
+    torch = require("torch", purpose=_PURPOSE)
+    digest = hashlib.sha256(str(getattr(tokenizer, "chat_template", "")).encode("utf-8"))
     for name, value in sorted(model.state_dict().items()):
-        digest.update(name.encode("utf-8"))
-        digest.update(value.detach().cpu().float().contiguous().numpy().tobytes())
+        digest.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
+        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()[:16]
 
 
@@ -168,10 +173,10 @@ def _chosen(logits: Any, request: ChatRequest, rng: Any) -> int:
     """The likeliest token at temperature 0, else one drawn from the smallest set that holds ``top_p``."""
     if request.temperature <= 0:
         return int(logits.argmax())
-    scaled = logits / request.temperature
-    p = np.exp(scaled - scaled.max())
+    scaled = (logits - logits.max()) / request.temperature
+    p = np.exp(scaled)
     p /= p.sum()
     order = np.argsort(-p, kind="stable")
-    kept = order[: int(np.searchsorted(np.cumsum(p[order]), request.top_p) + 1)]
+    kept = order[: int(np.searchsorted(np.cumsum(p[order]), request.top_p)) + 1]
     weights = p[kept] / p[kept].sum()
-    return int(kept[min(int(np.searchsorted(np.cumsum(weights), rng.random())), len(kept) - 1)])
+    return int(kept[min(int(np.searchsorted(np.cumsum(weights), rng.random(), side="right")), len(kept) - 1)])

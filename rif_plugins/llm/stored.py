@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,23 +40,27 @@ class StoredChatModel:
     def complete(self, requests: Sequence[ChatRequest]) -> list[ChatAnswer]:
         """One answer a request, in their order."""
         texts = [request_text(request) for request in requests]
+        asked = dict(zip(texts, requests, strict=True))
         keys = dict(zip(texts, text_keys(texts, self._space), strict=True))
         found: dict[str, ChatAnswer] = {}
         if self._store is not None and keys:
             for text, value in zip(keys, self._store.get_many(list(keys.values())), strict=True):
-                reply = None if value is None else _read(value)
+                reply = None if value is None else _read(value, asked[text].n_samples)
                 if reply is not None:
                     found[text] = reply
                     if self.budget is not None:
                         self.budget.add(reply)
-        open_requests = {text: r for text, r in zip(texts, requests, strict=True) if text not in found}
+        open_requests = {text: request for text, request in asked.items() if text not in found}
         if open_requests:
             answers = self.model.complete(list(open_requests.values()))
             found.update(zip(open_requests, answers, strict=True))
             fresh = {
                 keys[text]: _written(answer)
                 for text, answer in zip(open_requests, answers, strict=True)
-                if isinstance(answer, ChatReply) and not answer.is_stored
+                # What lacks samples would lack them for ever.
+                if isinstance(answer, ChatReply)
+                and not answer.is_stored
+                and len(answer.texts) == open_requests[text].n_samples
             }
             if self._store is not None and fresh:
                 self._store.set_many(fresh)
@@ -84,17 +89,17 @@ def _written(reply: ChatReply) -> bytes:
     return json.dumps([list(reply.texts), dict(reply.first_tokens)]).encode("ascii")
 
 
-def _read(value: bytes) -> ChatReply | None:
+def _read(value: bytes, n_samples: int) -> ChatReply | None:
     """The reply of a stored value; None where it is not what ``_written`` writes."""
     try:
         texts, first_tokens = json.loads(value)
-        is_sound = all(isinstance(text, str) for text in texts) and all(
-            isinstance(number, (int, float)) for number in first_tokens.values()
+        logs = {token: float(value) for token, value in first_tokens.items()}
+        is_sound = (
+            isinstance(texts, list)
+            and len(texts) == n_samples
+            and all(isinstance(text, str) for text in texts)
+            and all(map(math.isfinite, logs.values()))
         )
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    return (
-        ChatReply(tuple(texts), {k: float(v) for k, v in first_tokens.items()}, is_stored=True)
-        if is_sound
-        else None
-    )
+    return ChatReply(tuple(texts), logs, is_stored=True) if is_sound else None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from rif_plugins.errors import DataError
 
@@ -19,7 +19,8 @@ COLUMNS = ("original_text", "perturbed_text", "ground_truth_output")
 _MARK = re.compile(r"(\[\[[^\[\]\s]+\]\])")
 _FIELD_KEY = re.compile(r"\[\[\[\[[^\[\]]+\]\]\]\]: ")
 _LINE_BREAK = "<SPLIT>"
-_MAX_FIELD = 2**31 - 1
+_MAX_FIELD = 10_000_000  # characters of a cell
+_MAX_LINE = 64 << 20  # characters of a line
 
 
 class AttackedText(NamedTuple):
@@ -52,7 +53,7 @@ def _read_log(path: Path) -> Iterator[AttackedText]:
     before = csv.field_size_limit(_MAX_FIELD)
     try:
         with path.open(encoding="utf-8", newline="") as lines:
-            rows = csv.DictReader(lines)
+            rows = csv.DictReader(_bounded(lines, path))
             missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
             if missing:
                 raise DataError(
@@ -66,6 +67,14 @@ def _read_log(path: Path) -> Iterator[AttackedText]:
         raise DataError(f"{path} is no CSV file in UTF-8 ({error}): expected a TextAttack CSV log") from error
     finally:
         csv.field_size_limit(before)
+
+
+def _bounded(lines: TextIO, path: Path) -> Iterator[str]:
+    """The lines, none of which may fill the memory."""
+    while line := lines.readline(_MAX_LINE + 1):
+        if len(line) > _MAX_LINE:
+            raise DataError(f"{path} has a line of more than {_MAX_LINE} characters, expected a CSV log")
+        yield line
 
 
 def _from_row(row: dict[str, Any], where: str) -> AttackedText:

@@ -21,15 +21,20 @@ class CertificateCount:
     def watch(self, records: Iterable[Record]) -> Iterator[Record]:
         """The records, counted."""
         for record in records:
-            if record.certificate and record.status == "failed" and record.stop_reason == "certified":
-                known = self.targets.setdefault(
-                    record.target,
-                    {"n_pairs": 0, "max_edits": record.certificate["max_edits"], "n_texts": 0},
-                )
-                known["n_pairs"] += 1
-                known["max_edits"] = min(known["max_edits"], record.certificate["max_edits"])
-                known["n_texts"] += record.certificate["texts_original"] + record.certificate["texts_similar"]
+            self.add(record)
             yield record
+
+    def add(self, record: Record) -> None:
+        """Count one record."""
+        found = record.certificate
+        if not found or record.status != "failed" or record.stop_reason != "certified":
+            return
+        known = self.targets.setdefault(
+            record.target, {"n_pairs": 0, "max_edits": found["max_edits"], "n_texts": 0}
+        )
+        known["n_pairs"] += 1
+        known["max_edits"] = min(known["max_edits"], found["max_edits"])
+        known["n_texts"] += found["texts_original"] + found["texts_similar"]
 
     def to_dict(self) -> dict[str, Any]:
         """By target: pairs certified, edits a side, texts examined for them."""

@@ -213,6 +213,13 @@ def target_ratios(rows: RecordTable) -> dict[str, Ratio]:
     }
 
 
+COSTS = {
+    "victim_rows_per_pair": "victim_rows",
+    "entailment_rows_per_pair": "entailment_rows",
+    "seconds_per_pair": "seconds",
+}
+
+
 def effort_ratios(rows: RecordTable, n_pairs: IntArray) -> dict[str, Ratio]:
     """Means over records: edits and equivalence of found pairs, cost a pair.
 
@@ -220,28 +227,29 @@ def effort_ratios(rows: RecordTable, n_pairs: IntArray) -> dict[str, Ratio]:
         rows: Records of any status; costs count all of them.
         n_pairs: The example of every distinct pair.
     """
+    return {**edit_ratios(rows), **{name: cost_ratio(rows, n_pairs, name) for name in COSTS}}
+
+
+def edit_ratios(rows: RecordTable) -> dict[str, Ratio]:
+    """Edits and equivalence of found pairs."""
     example = rows["example"]
     edited = (rows["status"] == INDUCED) | (rows["status"] == SHIFTED)
     found = edited.astype(np.float64)
-    per_pair = np.ones(len(n_pairs))
-    units = np.concatenate([example, n_pairs])
-    none = np.zeros(len(example))
-
-    def a_pair(name: str) -> Ratio:
-        return Ratio(
-            np.concatenate([rows[name].astype(np.float64), np.zeros(len(n_pairs))]),
-            np.concatenate([none, per_pair]),
-            units,
-            is_share=False,
-        )
-
     return {
         "mean_equivalence": Ratio(
             rows["equivalence"] * found, rows["n_scores"] * found, example, is_share=False
         ),
         "mean_changed_tokens": Ratio(rows["n_tokens"] * found, found, example, is_share=False),
         "mean_edits": Ratio(rows["n_edits"] * found, found, example, is_share=False),
-        "victim_rows_per_pair": a_pair("victim_rows"),
-        "entailment_rows_per_pair": a_pair("entailment_rows"),
-        "seconds_per_pair": a_pair("seconds"),
     }
+
+
+def cost_ratio(rows: RecordTable, n_pairs: IntArray, name: str) -> Ratio:
+    """One of ``COSTS``: the sum over the records of any status, divided by the number of pairs."""
+    n_rows, n = len(rows), len(n_pairs)
+    return Ratio(
+        np.concatenate([rows[COSTS[name]], np.zeros(n)]),
+        np.concatenate([np.zeros(n_rows), np.ones(n)]),
+        np.concatenate([rows["example"], n_pairs]),
+        is_share=False,
+    )

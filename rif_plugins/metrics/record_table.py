@@ -1,7 +1,8 @@
-"""Records as columns of numbers: one pass over any iterable, about 400 bytes a record, no text kept.
+"""Records as columns of numbers: one pass over any iterable, under 100 bytes a record, no text kept.
 
 A record that comes again (same ``id``) replaces the earlier one, as in a results file that was resumed. Rows
-are put into the order of (example, id), so that nothing computed from them depends on the order of records.
+are put into a fixed order within their examples, so that nothing computed from them depends on the order of
+the records.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from rif_plugins.core.outcomes import TARGETS, Outcome
 from rif_plugins.core.pairs import SIDES
 from rif_plugins.core.results import STATUSES, Record
 from rif_plugins.errors import DataError
+from rif_plugins.metrics.compact_columns import CompactColumns, smallest
 from rif_plugins.metrics.epsilon import EPSILON_FIELDS, error_measures
 from rif_plugins.metrics.steps import FLIP_FIELDS, STEP_FIELDS, flip_measures, step_measures
 
@@ -36,6 +38,8 @@ _INTEGERS: tuple[str, ...] = ("source", *_NAMES)
 _IMPACTS = ("pii_original", "n_pii_original", "pii_similar", "n_pii_similar")
 _FLOATS = ("n_edits", "n_tokens", "equivalence", "n_scores", "seconds", *_QUERIES, *_IMPACTS)
 FIELDS: tuple[str, ...] = (*_INTEGERS, *_FLOATS, *EPSILON_FIELDS, *STEP_FIELDS, *FLIP_FIELDS)
+# Kept as a row of numbers; the others come from digests and from the order.
+_STORED = tuple(name for name in FIELDS if name not in ("source", "pair"))
 _NO_ERROR = (float("nan"),) * 3 + (0.0,)
 _NO_STEPS = (0.0,) * len(STEP_FIELDS)
 _NO_IMPACTS = (0.0,) * 4
@@ -62,10 +66,12 @@ class RecordTable:
     """Records as columns.
 
     Attributes:
-        columns: By name of ``FIELDS``, each ``(n,)``; whole numbers for names and outcomes, -1 for none.
+        columns: By name of ``FIELDS``, each ``(n,)`` in a type of its own; see ``table["status"]``.
         examples, targets, attributes, values, reasons: What the numbers of those columns stand for; a value
             is ``(attribute, from, to)``.
         n_repeated: Records that came again and replaced an earlier one.
+        rif_targets: Numbers of the targets of robust individual fairness that occur.
+        rows: Which rows of the columns this table has, ``(m,)``; None is all of them.
     """
 
     columns: dict[str, NDArray[Any]]
@@ -76,6 +82,7 @@ class RecordTable:
     reasons: tuple[str, ...]
     n_repeated: int = 0
     rif_targets: tuple[int, ...] = field(default=())
+    rows: IntArray | None = None
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> RecordTable:
@@ -84,86 +91,77 @@ class RecordTable:
         Raises:
             DataError: A record's content is not what its status calls for; the message names it.
         """
-        reader = _Reader()
+        reader = RecordReader()
         for record in records:
             reader.add(record)
         return reader.table()
 
     def __len__(self) -> int:
-        return len(self.columns["example"])
+        return len(self.columns["example"] if self.rows is None else self.rows)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self.columns[name]
+        """A column, ``(m,)``: whole numbers for names and outcomes, -1 for none; floats for all others."""
+        values = self.columns[name] if self.rows is None else self.columns[name][self.rows]
+        return values.astype(np.int64 if name in _INTEGERS else np.float64)
 
     def select(self, rows: BoolArray) -> RecordTable:
-        """The same table with some of its rows; numbers keep their meaning."""
-        columns = {name: values[rows] for name, values in self.columns.items()}
-        return RecordTable(
-            columns,
-            self.examples,
-            self.targets,
-            self.attributes,
-            self.values,
-            self.reasons,
-            self.n_repeated,
-            self.rif_targets,
-        )
+        """The same table with some of its rows; numbers keep their meaning, columns are shared."""
+        chosen = np.flatnonzero(rows)
+        return replace(self, rows=chosen if self.rows is None else self.rows[chosen])
 
     @property
     def is_evaluated(self) -> BoolArray:
-        """Rows whose pair was searched, ``(n,)``."""
+        """Rows whose pair was searched, ``(m,)``."""
         return np.asarray(self["status"] < SKIPPED)
 
     def is_target(self, *targets: str) -> BoolArray:
-        """Evaluated rows of one of these targets, ``(n,)``."""
+        """Evaluated rows of one of these targets, ``(m,)``."""
         wanted = [index for index, name in enumerate(self.targets) if name in targets]
         return self.is_evaluated & np.isin(self["target"], wanted)
 
 
-class _Reader:
-    """Turns records into rows of numbers."""
+class RecordReader:
+    """Turns records into rows of numbers, one by one."""
 
     def __init__(self) -> None:
-        self._rows = array("d")
-        self._position: dict[str, int] = {}
-        self._n_repeated = 0
-        self._n_read = 0
-        self._examples, self._pairs, self._targets = _Names(), _Names(), _Names()
+        self._rows = CompactColumns(len(_STORED))
+        self._ids, self._pairs = array("Q"), array("Q")
+        self._examples, self._targets = _Names(), _Names()
         self._attributes, self._values, self._reasons = _Names(), _Names(), _Names()
 
     def add(self, record: Record) -> None:
+        """Take one record.
+
+        Raises:
+            DataError: Its content is not what its status calls for; the message names it.
+        """
         try:
-            row = array("d", self._row(record))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            self._rows.append(self._row(record))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise DataError(
                 f"record {record.id!r} with status {record.status!r} cannot be counted "
                 f"({type(error).__name__}: {error}): expected the fields of a finished audit"
             ) from error
-        self._n_read += 1
-        position = self._position.setdefault(record.id, len(self._position))
-        start = position * len(FIELDS)
-        if start < len(self._rows):
-            self._rows[start : start + len(FIELDS)] = row
-            self._n_repeated += 1
-        else:
-            self._rows.extend(row)
+        self._ids.append(_digest(record.id))
+        self._pairs.append(_digest("\x1f".join((record.example, record.original, record.similar))))
 
     def table(self) -> RecordTable:
-        data = np.frombuffer(self._rows, dtype=np.float64).reshape(-1, len(FIELDS))
+        """All records so far as columns."""
         names = self._examples.names
         rank = _ranks(names)
-        example = data[:, FIELDS.index("example")].astype(np.int64)
-        order = np.lexsort((_ranks(tuple(self._position)), rank[example]))
+        ids = np.frombuffer(self._ids, dtype=np.uint64)
+        example = rank[self._rows.column(_STORED.index("example")).astype(np.int64)]
+        kept = _last_of_each(ids)
+        order = kept[np.lexsort((ids[kept], example[kept]))]
         columns: dict[str, NDArray[Any]] = {}
-        for index, name in enumerate(FIELDS):
-            values = data[order, index]
-            columns[name] = values.astype(np.int64) if name in _INTEGERS else values
-        columns["example"] = rank[columns["example"]]
-        columns["pair"] = _renumbered(columns["pair"])
+        for index, name in enumerate(_STORED):
+            columns[name] = smallest(self._rows.column(index)[order])
+        columns["source"] = smallest(order.astype(np.float64))
+        columns["example"] = smallest(example[order].astype(np.float64))
+        columns["pair"] = self._pair_numbers(order, columns["status"].astype(np.int64))
         targets = self._targets.names
         evaluated = columns["target"][columns["status"] < SKIPPED]
         used = {targets[index] for index in np.unique(evaluated)}
-        present = [targets.index(name) for name in RIF_TARGETS if name in used]
         return RecordTable(
             columns,
             tuple(sorted(names)),
@@ -171,9 +169,18 @@ class _Reader:
             self._attributes.names,
             self._values.names,
             self._reasons.names,
-            self._n_repeated,
-            tuple(present),
+            len(ids) - len(order),
+            tuple(targets.index(name) for name in RIF_TARGETS if name in used),
         )
+
+    def _pair_numbers(self, order: IntArray, status: IntArray) -> NDArray[Any]:
+        """The pair of each row, numbered by first occurrence; -1 where no pair was searched."""
+        keys = np.frombuffer(self._pairs, dtype=np.uint64)[order]
+        _, first, where = np.unique(keys, return_index=True, return_inverse=True)
+        new = np.empty(len(first), dtype=np.int64)
+        new[np.argsort(first, kind="stable")] = np.arange(len(first))
+        numbers = np.where(status < SKIPPED, new[where.reshape(-1)], -1)
+        return smallest(numbers.astype(np.float64))
 
     def _row(self, record: Record) -> tuple[float, ...]:
         is_evaluated = record.is_evaluated
@@ -184,9 +191,7 @@ class _Reader:
         pii = _impacts(record) if is_rif else _NO_IMPACTS
         queries = record.queries
         return (
-            self._n_read,
             self._examples(record.example),
-            self._pairs(_pair_key(record)) if is_evaluated else -1,
             self._targets(record.target),
             _STATUS[record.status],
             _outcome_index(record.clean_outcome, is_rif),
@@ -240,17 +245,16 @@ def _outcome_index(name: str, is_required: bool) -> int:
     return _OUTCOME[name]
 
 
-def _pair_key(record: Record) -> bytes:
-    text = "\x1f".join((record.example, record.original, record.similar))
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+def _last_of_each(keys: NDArray[np.uint64]) -> IntArray:
+    """The last place of every distinct key, in rising order."""
+    order = np.argsort(keys, kind="stable")
+    ends = np.append(keys[order[1:]] != keys[order[:-1]], np.ones(min(1, len(keys)), dtype=bool))
+    return np.sort(order[ends])
 
 
-def _renumbered(numbers: IntArray) -> IntArray:
-    """The same groups, numbered by first occurrence from 0; negative numbers stay."""
-    found, first, where = np.unique(numbers, return_index=True, return_inverse=True)
-    new = np.empty(len(found), dtype=np.int64)
-    new[np.argsort(first, kind="stable")] = np.arange(len(found))
-    return np.where(numbers < 0, numbers, new[where.reshape(-1)])
+def _digest(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _ranks(names: tuple[str, ...]) -> IntArray:

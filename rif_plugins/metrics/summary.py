@@ -8,7 +8,7 @@ little narrow, so the block ``texts`` gives the shares with texts as units as we
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,21 +20,24 @@ from rif_plugins.metrics.bootstrap import N_RESAMPLES, ClusterBootstrap, Ratio, 
 from rif_plugins.metrics.certificates import CertificateCount
 from rif_plugins.metrics.epsilon import EPSILON_FIELDS, summarise_epsilon
 from rif_plugins.metrics.pair_table import (
+    COSTS,
     PairTable,
     attack_ratios,
     axis_ratios,
     clean_ratios,
-    effort_ratios,
+    cost_ratio,
+    edit_ratios,
     target_ratios,
     text_ratios,
 )
 from rif_plugins.metrics.rates import Rate
-from rif_plugins.metrics.record_table import ERROR, OUTCOMES, RIF_TARGETS, SKIPPED, RecordTable
+from rif_plugins.metrics.record_table import ERROR, OUTCOMES, RIF_TARGETS, SKIPPED, RecordReader, RecordTable
 from rif_plugins.metrics.steps import MAGNITUDE_TOLERANCE
 
 SCHEMA = "rif-summary/1"
 _TIMES = ("victim", "entailment", "proposer", "search")
 _COSTS = ("victim_rows", "cache_hits", "entailment_rows", "proposer_calls")
+_MOST_SUMS = 2_000_000
 _CLEAN = ("accuracy", "individual_fairness_rate", "fair_f1_score")
 
 
@@ -68,9 +71,46 @@ def summarise_run(
     Raises:
         DataError: A record's content is not what its status calls for.
     """
-    certificates = CertificateCount()
-    table = RecordTable.from_records(certificates.watch(records))
-    settings = dict(configuration or {})
+    summary = RunSummary()
+    for record in records:
+        summary.add(record)
+    return summary.to_dict(configuration, seed=seed, n_resamples=n_resamples)
+
+
+class RunSummary:
+    """The same while the records come: a small row of numbers is kept of each, no text."""
+
+    def __init__(self) -> None:
+        self._rows = RecordReader()
+        self._certificates = CertificateCount()
+
+    def add(self, record: Record) -> None:
+        """Count one record.
+
+        Raises:
+            DataError: Its content is not what its status calls for.
+        """
+        self._certificates.add(record)
+        self._rows.add(record)
+
+    def to_dict(
+        self,
+        configuration: Mapping[str, Any] | None = None,
+        *,
+        seed: int = 0,
+        n_resamples: int = N_RESAMPLES,
+    ) -> dict[str, Any]:
+        """The summary of all records so far; see ``summarise_run``."""
+        return _summary(self._rows.table(), self._certificates, dict(configuration or {}), seed, n_resamples)
+
+
+def _summary(
+    table: RecordTable,
+    certificates: CertificateCount,
+    settings: Mapping[str, Any],
+    seed: int,
+    n_resamples: int,
+) -> dict[str, Any]:
     names = [str(name) for name in settings.get("label_names") or []]
     time = settings.get("time") or {}
 
@@ -138,23 +178,7 @@ def _block(table: RecordTable, seed: int, n_resamples: int) -> dict[str, Any]:
     """Every count and rate of some rows."""
     pairs = PairTable.from_table(table)
     is_rif = table.is_target(*RIF_TARGETS)
-    ratios: dict[str, Ratio] = {}
-    clean = clean_ratios(pairs.clean, pairs.example)
-    ratios.update({name if name in _CLEAN else f"clean.{name}": ratio for name, ratio in clean.items()})
-    ratios.update(axis_ratios(pairs))
-    ratios.update({f"attack.{name}": ratio for name, ratio in attack_ratios(pairs).items()})
-    ratios.update({f"texts.{name}": ratio for name, ratio in text_ratios(pairs).items()})
-    ratios.update(_effort(table, pairs, is_rif))
-    ratios.update({f"steps.{name}": ratio for name, ratio in _step_ratios(table.select(is_rif)).items()})
-    ratios.update({f"flips.{name}": ratio for name, ratio in _flip_ratios(table.select(is_rif)).items()})
-    for name in _ordered(table):
-        rows = table.select(table.is_target(name))
-        ratios.update({f"by_target.{name}.{key}": ratio for key, ratio in target_ratios(rows).items()})
-        effort = effort_ratios(rows, rows["example"])
-        ratios.update({f"by_target.{name}.{key}": ratio for key, ratio in effort.items()})
-        steps = _step_ratios(rows)
-        ratios.update({f"by_target.{name}.steps.{key}": ratio for key, ratio in steps.items()})
-    estimates = _estimates(ratios, table, seed, n_resamples)
+    estimates = _estimates(_ratios(table, pairs, is_rif), table, seed, n_resamples)
     block: dict[str, Any] = _counts(table, pairs)
     for name, value in estimates.items():
         _put(block, name, value)
@@ -162,15 +186,63 @@ def _block(table: RecordTable, seed: int, n_resamples: int) -> dict[str, Any]:
     return block
 
 
+def _ratios(table: RecordTable, pairs: PairTable, is_rif: NDArray[np.bool_]) -> Iterator[tuple[str, Ratio]]:
+    """Every ratio of a block under its dotted path; made group by group, for each takes much memory."""
+    clean = clean_ratios(pairs.clean, pairs.example)
+    yield from ((name if name in _CLEAN else f"clean.{name}", ratio) for name, ratio in clean.items())
+    del clean
+    yield from axis_ratios(pairs).items()
+    yield from _under("attack", attack_ratios(pairs))
+    yield from _under("texts", text_ratios(pairs))
+    # Edits and equivalence of what the RIF targets found; costs of everything.
+    yield from edit_ratios(table.select(is_rif)).items()
+    yield from ((name, cost_ratio(table, pairs.example, name)) for name in COSTS)
+    yield from _under("steps", _step_ratios(table.select(is_rif)))
+    yield from _under("flips", _flip_ratios(table.select(is_rif)))
+    for name in _ordered(table):
+        rows = table.select(table.is_target(name))
+        yield from _under(f"by_target.{name}", target_ratios(rows))
+        yield from _under(f"by_target.{name}", edit_ratios(rows))
+        yield from ((f"by_target.{name}.{key}", cost_ratio(rows, rows["example"], key)) for key in COSTS)
+        yield from _under(f"by_target.{name}.steps", _step_ratios(rows))
+
+
+def _under(path: str, ratios: Mapping[str, Ratio]) -> Iterator[tuple[str, Ratio]]:
+    return ((f"{path}.{name}", ratio) for name, ratio in ratios.items())
+
+
 def _estimates(
-    ratios: Mapping[str, Ratio], table: RecordTable, seed: int, n_resamples: int
+    ratios: Iterable[tuple[str, Ratio]], table: RecordTable, seed: int, n_resamples: int
 ) -> dict[str, dict[str, Any]]:
+    """The JSON form of each ratio; with many examples, few are bootstrapped together (with equal draws)."""
     bootstrap = ClusterBootstrap(table["example"], seed=seed, n_resamples=n_resamples)
-    drawn = bootstrap.estimates({name: ratio for name, ratio in ratios.items() if not ratio.is_share})
-    return {
-        name: ratio.rate.to_dict() if ratio.is_share else drawn[name].to_dict()
-        for name, ratio in ratios.items()
-    }
+    n = len(bootstrap.clusters)
+    found: dict[str, dict[str, Any]] = {}
+    summed: dict[str, Ratio] = {}
+
+    def draw() -> None:
+        for name, estimate in bootstrap.estimates(summed).items():
+            found[name] = estimate.to_dict()
+        summed.clear()
+
+    for name, ratio in ratios:
+        found[name] = ratio.rate.to_dict() if ratio.is_share else {}
+        if not ratio.is_share:
+            summed[name] = _by_example(ratio, bootstrap.clusters)
+            if len(summed) * n > _MOST_SUMS:
+                draw()
+    draw()
+    return found
+
+
+def _by_example(ratio: Ratio, examples: NDArray[np.int64]) -> Ratio:
+    """The same ratio with its parts summed over each example."""
+    where, n = np.searchsorted(examples, ratio.cluster), len(examples)
+
+    def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(where, weights=values, minlength=n).astype(np.float64)
+
+    return Ratio(summed(ratio.numerator), summed(ratio.denominator), examples, is_share=False)
 
 
 def _put(block: dict[str, Any], path: str, value: dict[str, Any]) -> None:
@@ -223,13 +295,6 @@ def _add_details(
             outcome: int((chosen["outcome"] == index).sum()) for index, outcome in enumerate(OUTCOMES)
         }
         entry["victim_rows"] = int(chosen["victim_rows"].sum())
-
-
-def _effort(table: RecordTable, pairs: PairTable, is_rif: NDArray[np.bool_]) -> dict[str, Ratio]:
-    """Edits and equivalence of what the RIF targets found; costs of everything, a pair."""
-    found = effort_ratios(table.select(is_rif), pairs.example)
-    costs = effort_ratios(table, pairs.example)
-    return {name: costs[name] if name.endswith("_per_pair") else ratio for name, ratio in found.items()}
 
 
 def _step_ratios(rows: RecordTable) -> dict[str, Ratio]:

@@ -1,7 +1,7 @@
 """What a proposer is, and the rules that hold for every one of them.
 
-:class:`BaseProposer` owns the loop, the guard, the article rule, duplicates and the cap; a proposer of a
-kind writes one method.
+:class:`BaseProposer` owns the loop, the guard, names, the article rule, duplicates and the cap; a proposer
+of a kind writes one method.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rif_plugins.core.articles import article_fits
 from rif_plugins.core.letter_case import case_pattern
 from rif_plugins.errors import UsageError
 from rif_plugins.proposers.guard import Guard
+from rif_plugins.proposers.names import is_name
 
 DEFAULT_MAX_CANDIDATES = 12
 
@@ -100,7 +101,8 @@ class BaseProposer(ABC):
     Args:
         max_candidates: Keep at most this many candidates a token; None keeps all.
         protected: Tells whether a word is sensitive. Tokens that hold such a word get no candidates, and
-            candidates that hold one are dropped, as with negations and numbers.
+            candidates that hold one are dropped, as with negations and numbers. Names get none either, see
+            :func:`rif_plugins.proposers.names.is_name`.
 
     Raises:
         UsageError: ``max_candidates`` is below 1.
@@ -134,7 +136,9 @@ class BaseProposer(ABC):
         follows = context.text[context.end : context.end + 2].lower()
         if follows in ("'t", "’t") or context.next_word.lower() in ("n't", "n’t"):
             return False  # the torn-off front of "don't", "won't", "ca n't"
-        return bool(context.token.strip()) and not self.guard.is_guarded(context.token)
+        if not context.token.strip() or self.guard.is_guarded(context.token):
+            return False
+        return not is_name(context.text, context.start, context.end)
 
     def _keep(self, context: TokenContext, found: Iterable[Candidate]) -> tuple[Candidate, ...]:
         kept: dict[str, Candidate] = {}
@@ -177,6 +181,19 @@ class GuardedProposer(BaseProposer):
     def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
         """Ask the wrapped proposer."""
         return self.proposer.propose(contexts)
+
+    @property
+    def last_failures(self) -> dict[TokenContext, str]:
+        """What the wrapped proposer says about tokens that it could not answer for, if it does."""
+        return dict(getattr(self.proposer, "last_failures", {}))
+
+    def take_notes(self) -> list[str]:
+        """What went wrong in the wrapped proposer since the last call of this method, if it tells."""
+        return list(getattr(self.proposer, "take_notes", list)())
+
+    def take_calls(self) -> int:
+        """Calls that the wrapped proposer made since the last call of this method, if it tells."""
+        return int(getattr(self.proposer, "take_calls", int)())
 
 
 def _spoken(token: str, candidate: str) -> str:

@@ -82,7 +82,7 @@ def _without_rivals(found: list[Reading], word: str, previous: str, following: s
             dropped.add("a")  # "was crying" is no "was clamant"
     if {"n", "a"} <= weights.keys() and not following and previous in DETERMINERS | POSSESSIVES:
         dropped.add("a" if weights["n"] >= weights["a"] else "")  # "he lost the key."
-    if {"a", "r"} <= weights.keys() and _is_noun(following):
+    if {"a", "r"} <= weights.keys() and is_noun(following):
         dropped.add("r")  # "an awful film"
     if "a" in weights and "a" not in dropped and not _has_object(previous, following):
         # "an interesting book", "it is boring": the adjective, not the participle it comes from
@@ -104,10 +104,23 @@ def _is_action(word: str, found: Iterable[Reading], adjective_weight: int) -> bo
     return likelier and not is_feeling and not lexicon.contains(f"{word}ly", "r")
 
 
-def _is_noun(word: str) -> bool:
+def is_noun(word: str) -> bool:
+    """True when the lower-case ``word`` is a noun in its likeliest reading."""
     found = _all_readings(word) if word else ()
     heaviest = max((reading.weight for reading in found), default=0)
     return any(r.pos == "n" and r.weight == heaviest for r in found)
+
+
+def is_adverb(word: str) -> bool:
+    """True when the lower-case ``word`` is an adverb in its likeliest reading."""
+    found = _all_readings(word) if word else ()
+    heaviest = max((reading.weight for reading in found), default=0)
+    return any(r.pos == "r" and r.weight == heaviest for r in found)
+
+
+def verb_tags(word: str) -> frozenset[str]:
+    """Penn tags that the lower-case ``word`` can have as a verb."""
+    return frozenset(tag for r in (_all_readings(word) if word else ()) if r.pos == "v" for tag in r.tags)
 
 
 @functools.lru_cache(maxsize=16384)
@@ -147,7 +160,8 @@ def _has_object(previous: str, following: str) -> bool:
     return previous in HAVE_FORMS or following in OBJECT_PRONOUNS | DETERMINERS | POSSESSIVES
 
 
-def _is_adjective(word: str) -> bool:
+def is_adjective(word: str) -> bool:
+    """True when the lower-case ``word`` is hardly anything but an adjective."""
     found = [r for r in _all_readings(word) if not _PARTICIPLES.issuperset(r.tags)]
     heaviest = max((reading.weight for reading in found), default=0)
     return bool(found) and all(r.pos == "a" for r in found if 4 * r.weight >= heaviest)
@@ -180,7 +194,7 @@ _RULES: tuple[tuple[Callable[[str, str], bool], Callable[[str, str], bool]], ...
         lambda pos, tag: tag not in _FINITE,
     ),
     # "strange claims": a noun or another adjective, no finite verb
-    (lambda p, f: _is_adjective(p), lambda pos, tag: tag not in _FINITE),
+    (lambda p, f: is_adjective(p), lambda pos, tag: tag not in _FINITE),
     # "they walk": no noun, no participle
     (lambda p, f: p in NOMINATIVE_PRONOUNS, lambda pos, tag: pos != "n" and tag not in _PARTICIPLES),
     # "is walking": no finite verb

@@ -13,6 +13,9 @@ from rif_plugins.proposers.base import Candidate, Proposer, TokenContext
 class StoredProposer:
     """Asks a proposer only for tokens in texts that it was not asked for before.
 
+    Tokens that the proposer names in its attribute ``last_failures`` are not kept: that a model did not
+    answer says nothing about them, and another run asks again.
+
     Put it around the bare proposer and the rules of this package around both:
     ``GuardedProposer(StoredProposer(model, store), protected=...)``. So the store keeps what the model said,
     and other rules need no new calls.
@@ -28,6 +31,7 @@ class StoredProposer:
     Attributes:
         n_calls: Tokens that the proposer was asked for.
         stored_hits: Tokens answered from the store.
+        last_failures: Tokens that the last call of :meth:`propose` got no answer for, with the reason.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class StoredProposer:
         self.name = proposer.name
         self.n_calls = 0
         self.stored_hits = 0
+        self.last_failures: dict[TokenContext, str] = {}
         version = str(getattr(proposer, "version", "") or "") if version is None else version
         settings = str(getattr(proposer, "settings", "") or "") if settings is None else settings
         self._space = namespace("proposer", self.name, version, settings)
@@ -64,15 +69,26 @@ class StoredProposer:
                 if candidates is not None:
                     found[context] = candidates
         self.stored_hits += len(found)
+        self.last_failures = {}
         new = [context for context in distinct if context not in found]
         if new:
             proposed = dict(zip(new, self.proposer.propose(new), strict=True))
             self.n_calls += len(new)
+            self.last_failures = dict(getattr(self.proposer, "last_failures", {}))
             found.update(proposed)
             if self._store is not None:
                 key_of = dict(zip(distinct, keys, strict=True))
-                self._store.set_many({key_of[context]: _written(proposed[context]) for context in new})
+                answered = [context for context in new if context not in self.last_failures]
+                self._store.set_many({key_of[context]: _written(proposed[context]) for context in answered})
         return [found[context] for context in contexts]
+
+    def take_notes(self) -> list[str]:
+        """What the proposer has to say since the last call of this method, where it is one that does."""
+        return list(getattr(self.proposer, "take_notes", list)())
+
+    def take_calls(self) -> int:
+        """Calls to a language model since the last call of this method."""
+        return int(getattr(self.proposer, "take_calls", int)())
 
     def __repr__(self) -> str:
         return f"StoredProposer({self.proposer!r})"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import math
-import unicodedata
+import hashlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rif_plugins.core.letter_case import case_pattern, fit_case
+from rif_plugins.core.pairs import Span
+from rif_plugins.core.tokens import word_spans
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.proposers.base import (
     DEFAULT_MAX_CANDIDATES,
@@ -19,66 +21,16 @@ from rif_plugins.proposers.base import (
     Candidate,
     TokenContext,
 )
+from rif_plugins.proposers.table_rows import TableFile, TableRow, read_table
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_JSON_LINES = (".jsonl", ".ndjson")
-_NUMBERS = ("forward", "backward", "score")
-_MAX_CHARACTERS = 200  # a token or a phrase; a whole paragraph here is a column mixed up
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """One row of a candidate table.
-
-    Attributes:
-        token: The word to replace; looked up without regard to case.
-        candidate: The replacement, lower case unless it has capitals of its own.
-        context_hash: :attr:`TokenContext.hash` of the only place it is for; ``""`` for any.
-        source: Who made it; ``"table"`` when the column is absent.
-        forward, backward, score: Entailment both ways and their product, in [0, 1]; None when absent.
-    """
-
-    token: str
-    candidate: str
-    context_hash: str = ""
-    source: str = "table"
-    forward: float | None = None
-    backward: float | None = None
-    score: float | None = None
-
-
-def read_table(path: Path) -> Iterator[TableRow]:
-    """Read rows one by one from ``.jsonl``/``.ndjson`` (an object a line), ``.csv``, ``.tsv`` (with header).
-
-    Raises:
-        DataError: The file is missing, empty, of another kind, or a row is broken; with the line number.
-    """
-    suffix = path.suffix.lower()
-    if suffix not in (*_DELIMITERS, *_JSON_LINES):
-        raise DataError(
-            f"candidate table {path}: unknown kind {suffix!r}; expected a name that ends in "
-            f"{', '.join((*_JSON_LINES, *_DELIMITERS))}"
-        )
-    records = _json_records(path) if suffix in _JSON_LINES else _csv_records(path, _DELIMITERS[suffix])
-    is_empty = True
-    try:
-        for line, record in records:
-            is_empty = False
-            yield _row(path, line, record)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise DataError(f"cannot read the candidate table {path}: {reason}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"candidate table {path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
-    if is_empty:
-        raise DataError(f"candidate table {path} has no rows; expected token and candidate in each")
+__all__ = ["TableProposer", "TableRow", "read_table"]
 
 
 class TableProposer(BaseProposer):
     """Candidates from a file, in the order of its rows, written in the letter case of the token.
 
-    All rows are held in memory, about half a kilobyte each: a table of a million rows needs some 500 MB, so
-    make one table for each data set, not one for a language.
+    The file is read through once, and what stays in memory is where each row stands, 20 bytes a row. Rows
+    are read again when a text asks for them, so the file must stay as it is during a run.
 
     Args:
         path: The table; see :func:`read_table`.
@@ -106,106 +58,142 @@ class TableProposer(BaseProposer):
             raise UsageError(f"min_score must be between 0 and 1, got {min_score}")
         self.path = Path(path)
         self.min_score = min_score
-        self._rows: dict[str, list[TableRow]] = {}
-        for row in read_table(self.path):
-            if row.score is None or row.score >= min_score:
-                self._rows.setdefault(row.token.casefold(), []).append(row)
+        self._file = TableFile(self.path)
+        self._index = _Index.of(self._file, min_score)
+        self._state = _state(self.path)
 
     def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
-        """Rows of each context's token."""
-        return [self._candidates(context) for context in contexts]
+        """Rows of each context's token.
+
+        Raises:
+            DataError: The file has changed since it was read.
+        """
+        places = [self._index.places(context.token, context.hash) for context in contexts]
+        if not any(places):
+            return [()] * len(contexts)
+        if _state(self.path) != self._state:
+            raise DataError(f"candidate table {self.path} has changed since it was read: start again")
+        with self.path.open("rb") as file:
+            return [
+                tuple(self._candidates(context, self._rows(file, found)))
+                for context, found in zip(contexts, places, strict=True)
+            ]
+
+    def phrases(self, text: str) -> list[tuple[int, int]]:
+        """Where tokens of two words or more stand for which there are candidates, ``(start, end)``.
+
+        Disjoint and in reading order; where several begin at one word, the longest.
+
+        Raises:
+            DataError: The file has changed since it was read.
+        """
+        spans = word_spans(text) if self._index.openings else []
+        found: list[TokenContext] = []
+        number = 0
+        while number < len(spans):
+            context = self._phrase(text, spans[number:])
+            if context is not None:
+                found.append(context)
+            end = spans[number].end if context is None else context.end
+            while number < len(spans) and spans[number].start < end:
+                number += 1
+        kept = zip(found, self.propose(found), strict=True)
+        return [(context.start, context.end) for context, candidates in kept if candidates]
 
     def __repr__(self) -> str:
-        name, tokens = str(self.path), len(self._rows)
+        name, tokens = str(self.path), self._index.n_tokens
         return f"TableProposer({name!r}, tokens={tokens}, max_candidates={self.max_candidates})"
 
-    def _candidates(self, context: TokenContext) -> Iterator[Candidate]:
-        pattern = case_pattern(context.token)
-        for row in self._rows.get(context.token.casefold(), ()):
-            if not row.context_hash or row.context_hash == context.hash:
+    def _phrase(self, text: str, spans: Sequence[Span]) -> TokenContext | None:
+        """The longest phrase of the table that begins with the first of some words."""
+        first = text[spans[0].start : spans[0].end].casefold()
+        for n_words in self._index.openings.get(first, ()):
+            if n_words <= len(spans):
+                context = TokenContext(text, spans[0].start, spans[n_words - 1].end)
+                if self._index.places(context.token, context.hash):
+                    return context
+        return None
+
+    def _rows(self, file: BinaryIO, places: Sequence[tuple[int, int]]) -> Iterator[TableRow]:
+        for start, size in places:
+            file.seek(start)
+            yield self._file.row(file.read(size))
+
+    def _candidates(self, context: TokenContext, rows: Iterable[TableRow]) -> Iterator[Candidate]:
+        pattern, token, here = case_pattern(context.token), context.token.casefold(), context.hash
+        for row in rows:
+            # Another token means that two keys have the same digest.
+            if row.token.casefold() == token and row.context_hash in ("", here):
                 yield Candidate(fit_case(pattern, row.candidate), row.source)
 
 
-def _json_records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"candidate table {path} line {number}: broken JSON ({error})") from error
-            if not isinstance(record, dict):
-                raise DataError(
-                    f"candidate table {path} line {number}: expected an object with token and candidate, "
-                    f"got {type(record).__name__}"
-                )
-            yield number, record
+class _Index:
+    """Where the rows of each token and context stand in the file.
 
+    Args:
+        keys: Digests of token and context, sorted.
+        starts, sizes: In bytes; equal keys in the order of the file.
+        n_tokens: Different tokens.
+        openings: First word of the tokens that have several, and how many words they have, most first.
+    """
 
-def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
-        try:
-            columns = list(reader.fieldnames or ())
-            missing = [name for name in ("token", "candidate") if name not in columns]
-            if missing and columns:
-                raise DataError(
-                    f"candidate table {path} line 1: the header lacks {' and '.join(missing)}; "
-                    f"expected token, candidate and optional columns, got {', '.join(columns)}"
-                )
-            for record in reader:
-                if None in record or None in record.values():
-                    raise DataError(
-                        f"candidate table {path} line {reader.line_num}: expected {len(columns)} fields as "
-                        f"in the header, got another number; quote fields that hold the delimiter"
-                    )
-                yield reader.line_num, record
-        except csv.Error as error:
-            raise DataError(f"candidate table {path} line {reader.reader.line_num}: {error}") from error
+    def __init__(
+        self,
+        keys: NDArray[Any],
+        starts: NDArray[Any],
+        sizes: NDArray[Any],
+        n_tokens: int,
+        openings: Mapping[str, tuple[int, ...]],
+    ) -> None:
+        self._keys, self._starts, self._sizes = keys, starts, sizes
+        self.n_tokens = n_tokens
+        self.openings = openings
 
-
-def _row(path: Path, line: int, record: Mapping[str, Any]) -> TableRow:
-    texts = {}
-    for name in ("token", "candidate", "context_hash", "source"):
-        value = record.get(name)
-        is_required = name in ("token", "candidate")
-        if value is None and not is_required:
-            value = ""
-        if not isinstance(value, str) or (is_required and not value.strip()):
-            raise DataError(f"candidate table {path} line {line}: {name} must be a text, got {value!r}")
-        texts[name] = value.strip()
-        if is_required:
-            _check_text(path, line, name, texts[name])
-    numbers = {name: _number(path, line, name, record.get(name)) for name in _NUMBERS}
-    return TableRow(
-        texts["token"], texts["candidate"], texts["context_hash"], texts["source"] or "table", **numbers
-    )
-
-
-def _check_text(path: Path, line: int, name: str, value: str) -> None:
-    if len(value) > _MAX_CHARACTERS:
-        raise DataError(
-            f"candidate table {path} line {line}: {name} may have {_MAX_CHARACTERS} characters, "
-            f"got {len(value)}: put one word or a short phrase there"
-        )
-    control = next((letter for letter in value if unicodedata.category(letter) == "Cc"), None)
-    if control is not None:
-        raise DataError(
-            f"candidate table {path} line {line}: {name} holds the control character U+{ord(control):04X}; "
-            f"expected plain text: take it out"
+    @classmethod
+    def of(cls, file: TableFile, min_score: float) -> _Index:
+        """Read the whole file; rows that were refused or score too low are left out."""
+        keys, starts, sizes = array("Q"), array("Q"), array("I")
+        tokens: set[int] = set()
+        openings: dict[str, set[int]] = {}
+        for start, end, row in file.rows():
+            if row.accepted and (row.score is None or row.score >= min_score):
+                token = row.token.casefold()
+                tokens.add(_key(token, ""))
+                words = [] if token.isalnum() else word_spans(token)
+                if len(words) > 1:
+                    openings.setdefault(token[words[0].start : words[0].end], set()).add(len(words))
+                keys.append(_key(token, row.context_hash))
+                starts.append(start)
+                sizes.append(end - start)
+        by_key = np.frombuffer(keys, dtype=np.uint64) if keys else np.zeros(0, np.uint64)
+        order = np.argsort(by_key, kind="stable")
+        return cls(
+            by_key[order],
+            np.asarray(starts, dtype=np.uint64)[order],
+            np.asarray(sizes, dtype=np.uint32)[order],
+            len(tokens),
+            {first: tuple(sorted(lengths, reverse=True)) for first, lengths in openings.items()},
         )
 
+    def places(self, token: str, context_hash: str) -> list[tuple[int, int]]:
+        """Start and size of the rows for a token in a context or in any, in the order of the file."""
+        found: list[tuple[int, int]] = []
+        folded = token.casefold()
+        for key in {_key(folded, context_hash), _key(folded, "")}:
+            first, last = (np.searchsorted(self._keys, np.uint64(key), side) for side in ("left", "right"))
+            rows = slice(int(first), int(last))
+            found += zip(self._starts[rows].tolist(), self._sizes[rows].tolist(), strict=True)
+        return sorted(found)
 
-def _number(path: Path, line: int, name: str, value: object) -> float | None:
-    if value is None or value == "":
-        return None
+
+def _key(token: str, context_hash: str) -> int:
+    text = f"{context_hash}:{token}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def _state(path: Path) -> tuple[int, int] | None:
     try:
-        number = float(value) if isinstance(value, (str, int, float)) else math.nan
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not 0 <= number <= 1:
-        raise DataError(
-            f"candidate table {path} line {line}: {name} must be a number from 0 to 1, got {value!r}"
-        )
-    return number
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns

@@ -26,8 +26,6 @@ EXCLUDED_REGISTERS = frozenset(
 
 _TOKEN = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)(['’]s)?", re.IGNORECASE)
 _LEMMA = re.compile(r"[a-z]{2,}(?:[_' -][a-z]+)*")
-_SENTENCE_END = re.compile(r"(?:\A|[.!?:;…\n]|--)[\s\"“”‘’'(\[*\-]*\Z")
-_TITLE = re.compile(r"\b(?:mr|mrs|ms|dr|st|prof|jr|sr|gen|sen|rep|rev|capt)\.\s*\Z", re.IGNORECASE)
 
 # Endings that make another kind of word; not "al", since *comic* and *comical* replace one another.
 _DERIVING = frozenset({"ing", "ly", "ish", "ness", "fulness", "like", "y"})
@@ -85,7 +83,7 @@ class WordNetProposer(BaseProposer):
             return
         stem, clitic = match.group(1), match.group(2) or ""
         word, pattern = stem.lower(), case_pattern(stem)
-        if len(word) < 2 or word in FUNCTION_WORDS or pattern == "mixed" or _is_name(context, stem):
+        if len(word) < 2 or word in FUNCTION_WORDS or pattern == "mixed":
             return
         previous, following = context.previous_word.lower(), context.next_word.lower()
         for reading in readings(word, previous, following, self.min_share):
@@ -155,14 +153,3 @@ def _form(lemma: str, reading: Reading) -> str | None:
     # Where the context leaves the tag open (past or participle), only a lemma with one form for all will do.
     forms = {inflect(lemma, tag) for tag in reading.tags}
     return forms.pop() if len(forms) == 1 else None
-
-
-def _is_name(context: TokenContext, stem: str) -> bool:
-    pattern = case_pattern(stem)
-    if pattern == "upper":
-        return any(stem in sense.lemmas for sense in WordNet.load().senses(stem))
-    if pattern != "capital":
-        return False
-    before = context.text[max(0, context.start - 16) : context.start]
-    starts_sentence = _SENTENCE_END.search(before) is not None and _TITLE.search(before) is None
-    return not starts_sentence or case_pattern(context.next_word) == "capital"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rif_plugins.core.record_fields import is_number
 from rif_plugins.reports.characters import printable
 
 NONE = "–"
@@ -31,14 +32,9 @@ class Value:
         """
         if not isinstance(data, Mapping):
             return cls()
-        return cls(
-            value=data.get("value"),
-            low=data.get("low"),
-            high=data.get("high"),
-            successes=data.get("successes"),
-            total=data.get("total"),
-            is_share=is_share or data.get("successes") is not None,
-        )
+        known = {name: data.get(name) for name in ("value", "low", "high", "successes", "total")}
+        figures = {name: number if is_number(number) else None for name, number in known.items()}
+        return cls(**figures, is_share=is_share or figures["successes"] is not None)
 
     @property
     def is_known(self) -> bool:

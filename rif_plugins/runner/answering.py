@@ -9,7 +9,7 @@ from typing import Any
 from rif_plugins.core.requests import Judge, Score
 from rif_plugins.core.victim import VictimEngine
 from rif_plugins.entailment import EntailmentFilter
-from rif_plugins.errors import RIFError
+from rif_plugins.errors import RIFError, ScorerError
 from rif_plugins.runner.task import Clock, ExampleTask
 
 
@@ -47,8 +47,8 @@ class AnswerDesk:
         )
         return answers
 
-    def judges(self, asked: Sequence[tuple[ExampleTask, Judge]]) -> list[list[bool]]:
-        """Whether each state of each request keeps the meaning of its unedited text."""
+    def judges(self, asked: Sequence[tuple[ExampleTask, Judge]]) -> list[Any]:
+        """Whether each state keeps the meaning of its unedited text, or why that is unknown."""
         if self.entailment is None:
             return [[True] * len(request.states) for _, request in asked]
         start = time.perf_counter()
@@ -56,7 +56,15 @@ class AnswerDesk:
             [(request.side.text(request.side.start), request.side.text(state)) for state in request.states]
             for _, request in asked
         ]
-        answers = self.entailment.accepts_many(pairs, [task.filter_count for task, _ in asked])
+        answers: list[Any]
+        try:
+            answers = list(self.entailment.accepts_many(pairs, [task.filter_count for task, _ in asked]))
+        except Exception:
+            # Alone, so that what the scorer cannot take fails the example that wants it and no other.
+            answers = [
+                self._judged_alone(self.entailment, part, task)
+                for part, (task, _) in zip(pairs, asked, strict=True)
+            ]
         seconds = time.perf_counter() - start
         self.clock.entailment += seconds
         self._share([(task, len(request.states)) for task, request in asked], seconds)
@@ -85,7 +93,28 @@ class AnswerDesk:
             return error
 
     @staticmethod
+    def _judged_alone(
+        entailment: EntailmentFilter, pairs: Sequence[tuple[str, str]], task: ExampleTask
+    ) -> Any:
+        try:
+            return entailment.accepts_many([pairs], [task.filter_count])[0]
+        except Exception as error:
+            return scorer_failure(entailment, error)
+
+    @staticmethod
     def _share(parts: Sequence[tuple[ExampleTask, int]], seconds: float) -> None:
         total = sum(n for _, n in parts)
         for task, n in parts:
             task.seconds += seconds * n / max(1, total)
+
+
+def scorer_failure(entailment: EntailmentFilter, error: Exception) -> Exception:
+    """The error of an example whose texts the filter could not judge."""
+    if isinstance(error, RIFError):
+        return error
+    what = str(error).splitlines()[0] if str(error) else ""
+    failure = ScorerError(
+        f"the entailment scorer {entailment.scorer.name} raised {type(error).__name__}: {what}"
+    )
+    failure.__cause__ = error
+    return failure

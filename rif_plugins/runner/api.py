@@ -13,7 +13,7 @@ from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import Example, ExampleSet, Naming
 from rif_plugins.runner.audit import Audit
 from rif_plugins.runner.audit_result import AuditResult
-from rif_plugins.runner.options import AuditOptions, parse_targets
+from rif_plugins.runner.options import AuditOptions, check_language_models, parse_labels, parse_targets
 from rif_plugins.settings import FIELDS, Settings
 from rif_plugins.victims.base import Victim
 
@@ -36,7 +36,8 @@ def audit(
 
     Args:
         model: What ``--model`` takes; or a callable from a list of texts to class probabilities or logits,
-            ``(n, classes)``.
+            ``(n, classes)``. A language model, ``"llm:NAME"``, needs ``prompt``, a file, and ``labels`` or
+            ``label_names``, its classes.
         data: What ``--data`` takes; or ``(text, label)`` tuples, or mappings with the keys ``text``,
             ``label`` and, for ready pairs, ``similar``; labels may be missing with ``labels="predicted"``.
         out: Folder for ``run.json``, ``results.jsonl`` and ``summary.json``; None writes nothing.
@@ -61,6 +62,7 @@ def audit(
     if unknown:
         allowed = ", ".join(sorted({*FIELDS, *_OPTIONS}))
         raise UsageError(f"audit has no option {unknown[0]!r}: expected some of {allowed}")
+    _name_classes(options, model)
     for name in ("protect", "label_names"):
         if isinstance(options.get(name), str):
             options[name] = tuple(word.strip() for word in options[name].split(","))
@@ -69,6 +71,8 @@ def audit(
     _whole_numbers({**options, "workers": workers})
     if resume and out is None:
         raise UsageError("resume=True needs the folder of the earlier run: give out")
+    if options.get("prompt") is not None:
+        options["prompt"] = Path(options["prompt"])
     settings = Settings.load().updated(**{k: v for k, v in options.items() if k in FIELDS})
     victim = None if isinstance(model, str) else _victim(model)
     examples = None if isinstance(data, (str, Path)) else _examples(data, **_range_of(options))
@@ -84,8 +88,28 @@ def audit(
         targets=parse_targets(targets),
         **{k: v for k, v in options.items() if k in _OPTIONS},
     )
+    check_language_models(asked, workers)
     ready = Audit.prepare(asked, victim=victim, examples=examples)
     return ready.run(Path(out) if out is not None else None, workers=workers, resume=resume)
+
+
+def _name_classes(options: dict[str, Any], model: Any) -> None:
+    """Take the classes of a language model out of ``labels``, as the command line does."""
+    labels = options.get("labels", "given")
+    if isinstance(labels, str) and labels in ("given", "predicted"):
+        return
+    is_known = isinstance(model, str) and model.startswith("llm:")
+    is_text = isinstance(labels, (str, list, tuple)) and all(isinstance(name, str) for name in labels)
+    if not is_known or not is_text:
+        raise UsageError(
+            f"labels must be given or predicted, got {labels!r}; names of classes go with llm:NAME, "
+            "other models take label_names"
+        )
+    given = labels if isinstance(labels, str) else ",".join(labels)
+    names = options.get("label_names")
+    if isinstance(names, str):
+        names = tuple(name.strip() for name in names.split(","))
+    options["labels"], options["label_names"] = parse_labels([given], names and tuple(names), model)
 
 
 def _whole_numbers(options: Mapping[str, Any]) -> None:

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from rif_plugins.core.pairs import Pair
-from rif_plugins.core.result_files import RecordWriter
 from rif_plugins.core.results import Record
-from rif_plugins.core.run_result import (
-    RESULTS_FILE,
-    RUN_FILE,
-    RUN_SCHEMA,
-    SUMMARY_FILE,
-    write_json,
-)
 from rif_plugins.core.victim import VictimCallError
 from rif_plugins.diagnostics.victim_checks import check_victim
 from rif_plugins.errors import DataError, RIFError, UsageError, VictimRowError
 from rif_plugins.examples.base import Example, ExampleSet
-from rif_plugins.metrics.summary import summarise_run
+from rif_plugins.runner.answering import scorer_failure
 from rif_plugins.runner.audit_result import AuditResult
-from rif_plugins.runner.building import (
-    Parts,
-    build_parts,
-    build_sweep,
-    decides_filter_first,
-    read_examples,
-)
-from rif_plugins.runner.controls import run_controls
+from rif_plugins.runner.building import Parts, decides_filter_first, read_examples
+from rif_plugins.runner.guarding import build_guarded_parts, close_parts
+from rif_plugins.runner.judging import load_judges
+from rif_plugins.runner.language_models import with_own_checks
 from rif_plugins.runner.options import AuditOptions
-from rif_plugins.runner.resuming import earlier_filter_first, finished_records
+from rif_plugins.runner.result_log import claimed
+from rif_plugins.runner.run_configuration import starting
+from rif_plugins.runner.session import Session
 from rif_plugins.runner.sweep import check_labels
-from rif_plugins.runner.workers import Cost, cost_of, run_workers
-from rif_plugins.version import __version__
 from rif_plugins.victims.base import Victim
 from rif_plugins.victims.fingerprint import probe_digest
 
 _ASKED_ALONE = 32
-PACKAGES = ("numpy", "onnxruntime", "scipy", "torch", "transformers", "datasets", "scikit-learn")
 Progress = Callable[[Iterable[list[Record]], int], Iterable[list[Record]]]
 
 
@@ -58,6 +43,7 @@ class Audit:
         checks: What the checks of the victim say.
         answers: Digest of the victim's answers to a few sentences; tells victims apart that have no
             fingerprint.
+        n_finished: Examples that the last run has written, also where it did not come to its end.
     """
 
     options: AuditOptions
@@ -65,6 +51,7 @@ class Audit:
     examples: ExampleSet
     checks: list[dict[str, str]]
     answers: str = ""
+    n_finished: int = 0
 
     @classmethod
     def prepare(
@@ -82,16 +69,25 @@ class Audit:
             DataError: A label is no class of the victim, or two examples have the same id.
         """
         options.plan()
-        parts = build_parts(options, victim)
+        parts = build_guarded_parts(options, victim)
+        try:
+            return cls._checked(options, parts, examples)
+        except BaseException:
+            close_parts(parts)
+            raise
+
+    @classmethod
+    def _checked(cls, options: AuditOptions, parts: Parts, examples: ExampleSet | None) -> Audit:
         names = options.label_names or parts.victim.label_names
         examples = examples or read_examples(options, names)
         texts = [example.text for example in examples.examples]
         _refuse_same_ids(examples)
+        load_judges(options, parts.models)
         checks = _checked_victim(parts, examples, texts)
         check_labels(examples.examples, parts.engine.n_labels)
         _check_names(names, parts)
         if options.filter_first is None:
-            options = replace(options, filter_first=decides_filter_first(options, parts, texts))
+            options = replace(options, filter_first=_decided_filter_first(options, parts, texts))
         return cls(options, parts, examples, checks, _answers_digest(parts))
 
     @property
@@ -114,6 +110,7 @@ class Audit:
         workers: int = 1,
         resume: bool = False,
         progress: Progress | None = None,
+        keep_records: bool = True,
     ) -> AuditResult:
         """Search all examples.
 
@@ -122,130 +119,38 @@ class Audit:
             workers: Processes; more than one needs a victim that ``options.model`` names.
             resume: Go on with the run that the folder holds.
             progress: Wraps the iteration over examples, to show how far it is.
+            keep_records: False leaves the records in their file, which the result reads when it is asked;
+                the memory that is needed then hardly grows with the number of examples.
 
         Raises:
-            UsageError: The folder holds another run, or cannot be written.
+            UsageError: The folder holds another run, or cannot be written; or the run cannot go on, and what
+                is written stays.
         """
-        started, clock = datetime.now(timezone.utc), time.perf_counter()
-        if out is not None and resume:
-            # The order was measured; measuring it again must not change how the rest is searched.
-            self.options = replace(self.options, filter_first=earlier_filter_first(out, self.options))
-        configuration = self._configuration(started)
-        done = finished_records(out, configuration) if out is not None and resume else {}
-        if out is not None:
-            _claim(out, configuration, is_resumed=resume)
-        todo = [example for example in self.examples.examples if example.id not in done]
-        cost = _CostMeter()
-        batches: Iterable[list[Record]] = self._batches(todo, workers, cost)
-        if progress is not None:
-            batches = progress(batches, len(todo))
-        records: list[Record] = [record for found in done.values() for record in found]
-        writer = RecordWriter(out / RESULTS_FILE) if out is not None else None
-        try:
-            for found in batches:
-                for record in found:
-                    if writer is not None:
-                        writer.write(record)
-                records += found
-        finally:
-            if writer is not None:
-                writer.close()
-            self.parts.close()
-        order = {example.id: i for i, example in enumerate(self.examples.examples)}
-        records.sort(key=lambda record: order.get(record.example, len(order)))
-        seconds = time.perf_counter() - clock
-        configuration = self._finished(configuration, records, cost.total, seconds, len(done))
-        summary = summarise_run(records, configuration, seed=self.options.settings.seed)
-        if self.options.controls:
-            summary["controls"] = run_controls(
-                self.options, self.parts, self.examples.examples, configuration, out
-            )
-            self.parts.close()
-        result = AuditResult(configuration, tuple(records), summary)
-        if out is not None and done:
-            result.save(out)  # examples that were tried again stand at the end of the file: back in order
-        elif out is not None:
-            write_json(out / RUN_FILE, configuration)
-            write_json(out / SUMMARY_FILE, summary)
-        return result
+        with nullcontext() if out is None else claimed(out):
+            session = Session(self, out, keep_records=keep_records or out is None)
+            try:
+                session.begin(is_resumed=resume)
+                batches: Iterable[list[Record]] = session.search(workers)
+                if progress is not None:
+                    batches = progress(batches, len(session.todo))
+                for found in batches:
+                    session.take(found)
+            except UsageError as error:
+                raise session.stopped(error) from error
+            finally:
+                session.close()
+            return session.result()
 
-    def _batches(self, examples: Sequence[Example], workers: int, cost: _CostMeter) -> Iterator[list[Record]]:
-        if workers > 1:
-            options = replace(self.options, filter_first=bool(self.options.filter_first))
-            for shard, spent in run_workers(options, examples, workers):
-                cost.total = cost.total + spent
-                yield from shard
-            return
-        sweep = build_sweep(self.options, self.parts)
-        before = cost_of(sweep)
-        for found in sweep.run(examples):
-            yield found
-            cost.total = cost_of(sweep) - before
-        cost.total = cost_of(sweep) - before
-
-    def _configuration(self, started: datetime) -> dict[str, Any]:
-        options = self.options.to_dict()
-        settings = options.pop("settings")
-        return {
-            "schema": RUN_SCHEMA,
-            "version": __version__,
-            "model": self.parts.victim.name,
-            "data": self.examples.source,
-            "data_sha256": self.examples.sha256,
-            "n_examples": len(self.examples),
-            "victim_fingerprint": self.parts.fingerprint.value,
-            "victim_answers": self.answers,
-            "cache": _cache_state(self.parts),
-            "label_names": list(self.label_names),
-            "labels": self.options.labels,
-            "targets": list(self.options.targets),
-            "filter_order": "filter-first" if self.options.filter_first else "victim-first",
-            "scorer": "none" if self.parts.filter is None else _scorer_name(self.parts),
-            "settings": settings,
-            "options": options,
-            "victim_checks": self.checks,
-            "versions": _versions(),
-            "started": started.isoformat(timespec="seconds"),
-            "finished": None,
-        }
-
-    def _finished(
-        self,
-        configuration: dict[str, Any],
-        records: Sequence[Record],
-        cost: Cost,
-        seconds: float,
-        n_resumed: int,
-    ) -> dict[str, Any]:
-        """The configuration with its end: seconds and costs are those of this session."""
-        models = cost.victim_seconds + cost.entailment_seconds + cost.proposer_seconds
-        return {
-            **configuration,
-            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "seconds": round(seconds, 3),
-            "n_resumed": n_resumed,
-            "time": {
-                "victim": round(cost.victim_seconds, 3),
-                "entailment": round(cost.entailment_seconds, 3),
-                "proposer": round(cost.proposer_seconds, 3),
-                "search": round(max(0.0, seconds - models), 3),
-            },
-            "cost": {
-                "victim_rows": cost.victim_rows,
-                "cache_hits": cost.cache_hits,
-                "stored_hits": cost.stored_hits,
-                "entailment_rows": cost.entailment_rows,
-                "entailment_hits": cost.entailment_hits,
-                "proposer_calls": sum(record.queries.get("proposer_calls", 0) for record in records),
-            },
-        }
-
-
-class _CostMeter:
-    """Where the batches leave what they have cost."""
-
-    def __init__(self) -> None:
-        self.total = Cost()
+    def configuration(self) -> dict[str, Any]:
+        """What ``run.json`` says about a run that starts now."""
+        return starting(
+            self.options,
+            self.parts,
+            self.examples,
+            label_names=self.label_names,
+            checks=self.checks,
+            answers=self.answers,
+        )
 
 
 def _refuse_same_ids(examples: ExampleSet) -> None:
@@ -266,7 +171,8 @@ def _checked_victim(parts: Parts, examples: ExampleSet, texts: Sequence[str]) ->
     """
     covered = sum(bool(parts.source.pairs_of(e.text, e.similar)) for e in examples.examples if e.text.strip())
     checks = check_victim(
-        lambda some: parts.engine.probabilities(some, fresh=True),
+        # A fresh answer of a language model costs calls; it brings its own check of repetition.
+        lambda some: parts.engine.probabilities(some, fresh=parts.victim.again is None),
         texts,
         [example.label for example in examples.examples],
         raw=parts.victim.predict,
@@ -280,7 +186,18 @@ def _checked_victim(parts: Parts, examples: ExampleSet, texts: Sequence[str]) ->
         if not _answers_any(parts, texts):
             raise UsageError(f"the victim {parts.victim.name} cannot be audited: {broken.message}")
         checks = [replace(c, status="warn") if c is broken else c for c in checks]
-    return [check.to_dict() for check in checks]
+    return with_own_checks(parts.victim, [check.to_dict() for check in checks])
+
+
+def _decided_filter_first(options: AuditOptions, parts: Parts, texts: Sequence[str]) -> bool:
+    try:
+        return decides_filter_first(options, parts, texts)
+    except RIFError:
+        raise
+    except Exception as error:
+        if parts.filter is None:
+            raise
+        raise scorer_failure(parts.filter, error) from error
 
 
 def _answers_any(parts: Parts, texts: Sequence[str]) -> bool:
@@ -288,7 +205,7 @@ def _answers_any(parts: Parts, texts: Sequence[str]) -> bool:
     some = list(dict.fromkeys(texts))[:_ASKED_ALONE]
     for asked in (some, *([text] for text in some)):
         try:
-            parts.engine.probabilities(asked, fresh=True)
+            parts.engine.probabilities(asked, fresh=parts.victim.again is None)
         except (VictimCallError, VictimRowError):
             continue
         except RIFError:
@@ -311,50 +228,3 @@ def _check_names(names: Sequence[str] | None, parts: Parts) -> None:
             f"the victim {parts.victim.name} has {n_labels} classes, got {len(names)} names "
             f"({', '.join(names)}): give one a class, in the order of its columns"
         )
-
-
-def _cache_state(parts: Parts) -> str:
-    if parts.store is None:
-        return "off"
-    return "on" if parts.fingerprint.value is not None else f"entailment only: {parts.fingerprint.reason}"
-
-
-def _scorer_name(parts: Parts) -> str:
-    if parts.filter is None:
-        return "none"
-    return f"{parts.filter.scorer.name} {parts.filter.scorer.version}"
-
-
-def _versions() -> dict[str, str]:
-    from importlib import metadata
-
-    versions = {"python": sys.version.split()[0]}
-    for name in PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
-def refuse_earlier_run(out: Path) -> None:
-    """Another run's results are never overwritten.
-
-    Raises:
-        UsageError: The folder holds results, or is no folder.
-    """
-    results = out / RESULTS_FILE
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file, expected a folder for the results: give another one with --out")
-    if results.exists() and results.stat().st_size:
-        raise UsageError(
-            f"{results} holds an earlier run: give another folder with --out, go on with it by --resume, "
-            "or delete it"
-        )
-
-
-def _claim(out: Path, configuration: dict[str, Any], *, is_resumed: bool) -> None:
-    """Make the folder ours."""
-    if not is_resumed:
-        refuse_earlier_run(out)
-    write_json(out / RUN_FILE, configuration)

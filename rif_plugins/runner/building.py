@@ -15,9 +15,11 @@ from rif_plugins.entailment import EntailmentFilter, load_scorer
 from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import ExampleSet
 from rif_plugins.examples.loading import load_examples
-from rif_plugins.proposers import load_proposer
+from rif_plugins.proposers import Proposer, load_proposer
+from rif_plugins.runner import language_models
+from rif_plugins.runner.language_models import ConfirmingEngine, LanguageModels
 from rif_plugins.runner.options import AuditOptions
-from rif_plugins.runner.sweep import Sweep
+from rif_plugins.runner.sweep import WINDOW, Sweep
 from rif_plugins.similar import PairSource
 from rif_plugins.similar.pair_source import embedded_and
 from rif_plugins.victims.base import Victim
@@ -43,6 +45,7 @@ class Parts:
         store: The cache across runs, or None.
         filter: None when ``--entailment none``.
         source: Who counts as similar.
+        models: The language models of the run.
     """
 
     victim: Victim
@@ -51,6 +54,7 @@ class Parts:
     store: SQLiteStore | None
     filter: EntailmentFilter | None
     source: PairSource
+    models: LanguageModels
 
     def close(self) -> None:
         """Write what the cache still holds."""
@@ -71,26 +75,13 @@ def build_parts(options: AuditOptions, victim: Victim | None = None) -> Parts:
     settings = options.settings
     counterparts = None if settings.counterparts == "all" else int(settings.counterparts)
     source = PairSource(embedded_and(settings.lexicon), settings.sensitive, counterparts, settings.seed)
-    victim = victim or load_victim(
-        options.model,
-        output=settings.victim_output,
-        device=options.device,
-        max_length=options.max_length,
-        labels=options.label_names,
-    )
     store = open_store(cache=settings.cache, folder=settings.cache_dir, size=settings.cache_size)
+    models = LanguageModels(settings, store)
+    victim = victim or load_victim_of(options, models)
+    models.note_victim(victim)
     who = victim.predict if victim.identity is None else victim.identity
     fingerprint = victim_fingerprint(who, victim.predict)
-    # A setting never overrides what is known, such as the logits of a Hugging Face model.
-    output = settings.victim_output if victim.output == "auto" else victim.output
-    engine = VictimEngine(
-        victim.predict,
-        output=output,
-        batch_size=settings.batch_size,
-        cache_size=_REMEMBERED,
-        store=store,
-        fingerprint=fingerprint.value,
-    )
+    engine = _engine(options, victim, store, fingerprint)
     scorer = load_scorer(settings.entailment)
     entailment = (
         None
@@ -108,18 +99,60 @@ def build_parts(options: AuditOptions, victim: Victim | None = None) -> Parts:
             f"--saliency gradient needs a white-box victim, got {victim.name}: "
             "use a Hugging Face model, or saliency delete, mask or random"
         )
-    return Parts(victim, engine, fingerprint, store, entailment, source)
+    return Parts(victim, engine, fingerprint, store, entailment, source, models)
+
+
+def load_victim_of(options: AuditOptions, models: LanguageModels | None = None) -> Victim:
+    """Load the victim that the options name.
+
+    Args:
+        options: The options.
+        models: The language models of the run.
+
+    Raises:
+        UsageError: It cannot be loaded.
+    """
+    settings = options.settings
+    asking: dict[str, Any] = {}
+    if options.model.startswith("llm:"):
+        models = models or LanguageModels(settings)
+        asking = {
+            "chat_models": models,
+            "budget": models.budget,
+            "n_samples": settings.llm_samples,
+            "max_tokens": settings.llm_max_tokens,
+            "seed": settings.seed,
+        }
+    return load_victim(
+        options.model,
+        output=settings.victim_output,
+        device=options.device,
+        max_length=options.max_length,
+        prompt=options.prompt,
+        labels=options.label_names,
+        **asking,
+    )
+
+
+def _engine(
+    options: AuditOptions, victim: Victim, store: SQLiteStore | None, fingerprint: Fingerprint
+) -> VictimEngine:
+    settings = options.settings
+    kept: dict[str, Any] = {
+        # A setting never overrides what is known, such as the logits of a Hugging Face model.
+        "output": settings.victim_output if victim.output == "auto" else victim.output,
+        "batch_size": settings.batch_size,
+        "cache_size": _REMEMBERED,
+    }
+    if victim.again is not None:
+        return ConfirmingEngine(victim, **kept)
+    return VictimEngine(victim.predict, store=store, fingerprint=fingerprint.value, **kept)
 
 
 def build_sweep(options: AuditOptions, parts: Parts) -> Sweep:
     """The sweep over the parts."""
-    lexicon, settings = parts.source.lexicon, options.settings
-    protected = {word.casefold() for word in options.protect}
-    proposer = load_proposer(
-        settings.proposer,
-        max_candidates=settings.max_candidates,
-        protected=lambda word: lexicon.is_sensitive(word) or word.casefold() in protected,
-    )
+    settings = options.settings
+    proposer = build_proposer(options, parts)
     return Sweep(
         parts.engine,
         parts.source,
@@ -129,6 +162,18 @@ def build_sweep(options: AuditOptions, parts: Parts) -> Sweep:
         seed=settings.seed,
         query_budget=options.query_budget,
         token_saliency=_token_saliency(parts.victim),
+        window=WINDOW if parts.victim.again is None else language_models.WINDOW,
+    )
+
+
+def build_proposer(options: AuditOptions, parts: Parts) -> Proposer:
+    """The proposer of the options, with the language models and the cache of the run."""
+    lexicon, settings = parts.source.lexicon, options.settings
+    protected = {word.casefold() for word in options.protect}
+    return load_proposer(
+        settings.proposer,
+        max_candidates=settings.max_candidates,
+        protected=lambda word: lexicon.is_sensitive(word) or word.casefold() in protected,
     )
 
 
@@ -159,7 +204,8 @@ def decides_filter_first(options: AuditOptions, parts: Parts, texts: Sequence[st
     order = options.settings.filter_order
     if order != "auto" or parts.filter is None:
         return order == "filter-first" and parts.filter is not None
-    if options.query_budget is not None:
+    # A language model answers slowly and for money, and what it has answered it repeats at once.
+    if options.query_budget is not None or parts.victim.again is not None:
         return True
     sample = [text for text in dict.fromkeys(texts) if text.strip()][:_TIMED_TEXTS]
     if len(sample) < 2:

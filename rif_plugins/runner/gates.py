@@ -14,6 +14,7 @@ from rif_plugins.core.run_result import AXES, RunResult
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.metrics.summary import summarise_run
 
+_MAX_LINE = 64 << 20
 _RATES = ("accuracy", "individual_fairness_rate", "robustness_rate", "fairness_rate", "rif_rate")
 
 
@@ -110,34 +111,39 @@ def read_baseline(path: Path) -> frozenset[str]:
     Raises:
         DataError: The file is missing, or a line is neither.
     """
+    ids: set[str] = set()
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(_MAX_LINE + 1):
+                number += 1
+                where = f"--baseline {path}, line {number}"
+                if len(line) > _MAX_LINE:
+                    raise DataError(f"{where}: expected a record or an id, got more than {_MAX_LINE} bytes")
+                ids.update(_accepted(line.decode("utf-8-sig" if number == 1 else "utf-8").strip(), where))
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"--baseline {path} cannot be read ({error}): expected a results.jsonl, or one id a line"
         ) from error
-    ids = set()
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        if not text.startswith("{"):
-            if len(text.split()) > 1 or len(text) > 100:
-                raise DataError(f"--baseline {path}, line {number}: expected an id, got {text[:60]!r}")
-            ids.add(text)
-            continue
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"--baseline {path}, line {number}: expected a record, got broken JSON"
-            ) from error
-        if data.get("schema") != SCHEMA:
-            raise DataError(f"--baseline {path}, line {number}: expected a record of schema {SCHEMA}")
-        try:
-            record = Record.from_dict(data)
-        except DataError as error:
-            raise DataError(f"--baseline {path}, line {number}: {error}") from error
-        if record.is_found:
-            ids.add(record.id)
     return frozenset(ids)
+
+
+def _accepted(text: str, where: str) -> tuple[str, ...]:
+    """The id that a line accepts; none where it is empty, a comment, or a record of no finding."""
+    if not text or text.startswith("#"):
+        return ()
+    if not text.startswith("{"):
+        if len(text.split()) > 1 or len(text) > 100:
+            raise DataError(f"{where}: expected an id, got {text[:60]!r}")
+        return (text,)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: expected a record, got broken JSON") from error
+    if data.get("schema") != SCHEMA:
+        raise DataError(f"{where}: expected a record of schema {SCHEMA}")
+    try:
+        record = Record.from_dict(data)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error
+    return (record.id,) if record.is_found else ()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from rif_plugins.core.example_sweep import SweepPlan
 from rif_plugins.core.outcomes import ALL_TARGETS
-from rif_plugins.core.reach import ReachSettings
+from rif_plugins.core.reach import ReachSettings, optimism_for
 from rif_plugins.errors import UsageError
 from rif_plugins.settings import Settings
 
@@ -26,12 +27,16 @@ class AuditOptions:
         text_column, label_column, similar_column, split, limit, offset: Which data.
         labels: ``"given"``, or ``"predicted"``: the victim's own answer on the unedited text.
         label_map: File that maps labels of the data to classes.
-        label_names: Names of the classes, where the victim does not name them.
+        label_names: Names of the classes, where the victim does not name them; those that a language model
+            as the victim chooses among.
+        prompt: Prompt file of a language model as the victim.
         query_budget: Most victim rows of one example.
         controls: Also search no-effect controls: swaps between terms of the same group.
         protect: Further words that no edit may touch or write.
         device, max_length: For Hugging Face victims.
         filter_first: Whether the filter sees candidates before the victim; None decides by measuring.
+        victim_timeout: Seconds after which a call of the victim is given up; None waits. With it the victim
+            runs in a process of its own.
     """
 
     model: str
@@ -53,6 +58,8 @@ class AuditOptions:
     device: str | None = None
     max_length: int | None = None
     filter_first: bool | None = None
+    prompt: Path | None = None
+    victim_timeout: float | None = None
 
     def plan(self) -> SweepPlan:
         """Targets and search settings."""
@@ -78,6 +85,7 @@ class AuditOptions:
                 mask_token=settings.mask_token,
                 n_labels=settings.n_wrong_labels,
                 filter_first=bool(self.filter_first),
+                optimism=optimism_for(settings.entailment),
             ),
             exhaustive=settings.exhaustive,
         )
@@ -105,6 +113,76 @@ def parse_targets(names: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
         got = repr(unknown[0]) if unknown else "none"
         raise UsageError(f"--targets: expected all or some of {', '.join(ALL_TARGETS)}, got {got}")
     return tuple(name for name in ALL_TARGETS if name in wanted)
+
+
+def parse_labels(
+    values: Sequence[str], label_names: tuple[str, ...] | None, model: str
+) -> tuple[Literal["given", "predicted"], tuple[str, ...] | None]:
+    """What ``--labels`` means: the words ``given`` and ``predicted``, or the classes of a language model.
+
+    Args:
+        values: Its values, a word or a list with commas each; the last word and the last list count.
+        label_names: The value of ``--label-names``, another way to name the classes.
+        model: The value of ``--model``.
+
+    Returns:
+        Which labels the examples have, and the names of the classes.
+
+    Raises:
+        UsageError: A value is neither, or names of classes do not go with the model or with each other.
+    """
+    labels: Literal["given", "predicted"] = "given"
+    classes: tuple[str, ...] | None = None
+    for value in values:
+        names = tuple(name.strip() for name in value.split(","))
+        if names in (("given",), ("predicted",)):
+            labels = "given" if names == ("given",) else "predicted"
+            continue
+        expected = (
+            "expected given, predicted, or, with --model llm:NAME, its classes such as negative,positive"
+        )
+        if len(names) < 2 or not all(names):
+            raise UsageError(f"--labels: {expected}, got {value!r}")
+        if {"given", "predicted"} & {name.casefold() for name in names}:
+            raise UsageError(
+                f"--labels {value}: given and predicted have a meaning of their own here: name the classes "
+                "with --label-names"
+            )
+        if not model.startswith("llm:"):
+            raise UsageError(f"--labels {value}: {expected}; name the classes of {model} with --label-names")
+        classes = names
+    if classes and label_names and classes != label_names:
+        raise UsageError(
+            f"--labels {','.join(classes)} and --label-names {','.join(label_names)} contradict each other: "
+            "give one of them"
+        )
+    return labels, classes or label_names
+
+
+def check_language_models(options: AuditOptions, workers: int = 1) -> None:
+    """Refuse what does not go with a language model in this run.
+
+    Its calls are counted in one process, so that a limit holds; and its client asks several questions at the
+    same time, so more processes would not make it faster.
+
+    Raises:
+        UsageError: Something does not.
+    """
+    settings = options.settings
+    is_victim = options.model.startswith("llm:")
+    if options.prompt is not None and not is_victim:
+        raise UsageError("--prompt goes with --model llm:NAME only: leave it out")
+    if is_victim and options.victim_timeout is not None:
+        raise UsageError(
+            f"--victim-timeout does not go with --model {options.model}: its client has one of its own"
+        )
+    asks = is_victim or any(part.strip().startswith("llm:") for part in settings.proposer.split(","))
+    if asks and workers > 1:
+        raise UsageError(
+            f"--workers {workers} does not go with language models, whose calls one process counts: leave it "
+            "at 1 (several questions are asked at the same time), or propose from a table of `rif candidates "
+            "build`"
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +14,22 @@ from rif_plugins.entailment import Verdict
 from rif_plugins.examples.base import Example
 from rif_plugins.runner.task import ExampleTask
 
+Uncertainty = Callable[[str], Mapping[str, float]]
 Verdicts = Mapping[tuple[str, str], Verdict]
 
 
 def sweep_records(
-    task: ExampleTask, sweep: ExampleSweep[TextState], verdicts: Verdicts, *, scorer: str, seed: int
+    task: ExampleTask,
+    sweep: ExampleSweep[TextState],
+    verdicts: Verdicts,
+    *,
+    scorer: str,
+    seed: int,
+    uncertainty: Uncertainty | None = None,
 ) -> list[Record]:
     """One record a pair and target.
 
-    The costs of the example, which its pairs and targets share, stand in its first record.
+    The costs and the notes of the example, which its pairs and targets share, stand in its first record.
 
     Args:
         task: The example and its costs.
@@ -30,22 +37,30 @@ def sweep_records(
         verdicts: The filter's figures of every final text, by (unedited, edited).
         scorer: Name and version of the filter's model.
         seed: The run's seed.
+        uncertainty: Tells of a text how sure the victim is; None where it repeats its answers.
     """
     records = [_record(task, sweep, finding, verdicts, scorer, seed) for finding in sweep.findings]
+    if uncertainty is not None:
+        records = [replace(record, uncertainty=_uncertainty(record, uncertainty)) for record in records]
     if records:
-        records[0] = replace(records[0], queries=costs(task), seconds=round(task.seconds, 4))
+        records[0] = replace(
+            records[0], queries=costs(task), seconds=round(task.seconds, 4), notes=list(task.notes)
+        )
     return records
 
 
 def costs(task: ExampleTask) -> dict[str, int]:
     """What the example has cost: rows that models answered, and answers that were remembered."""
-    return {
+    found = {
         "victim_rows": task.budget.spent,
         "cache_hits": task.budget.hits,
         "stored_hits": task.budget.stored_hits,
         "entailment_rows": task.filter_count.rows,
         "proposer_calls": task.n_proposer_calls,
     }
+    if task.n_llm_calls:
+        found["llm_calls"] = task.n_llm_calls
+    return found
 
 
 def final_texts(task: ExampleTask, finding: Finding[TextState]) -> tuple[str, str]:
@@ -117,7 +132,15 @@ def _saliency(
     return rows
 
 
-def skipped_record(example: Example, reason: str, *, seed: int, status: str = "skipped") -> Record:
+def _uncertainty(record: Record, of: Uncertainty) -> dict[str, dict[str, float]]:
+    """How sure the victim is of the texts of a record, where it says so."""
+    found = {name: dict(of(getattr(record, name))) for name in record.probabilities}
+    return {name: values for name, values in found.items() if values}
+
+
+def skipped_record(
+    example: Example, reason: str, *, seed: int, status: str = "skipped", notes: Sequence[str] = ()
+) -> Record:
     """The one record of an example that was not searched."""
     is_error = status == "error"
     return Record(
@@ -130,4 +153,5 @@ def skipped_record(example: Example, reason: str, *, seed: int, status: str = "s
         original=example.text,
         seed=seed,
         message=reason if is_error else "",
+        notes=list(notes),
     )

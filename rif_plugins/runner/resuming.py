@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rif_plugins.core.result_files import read_records
-from rif_plugins.core.results import Record
-from rif_plugins.core.run_result import RESULTS_FILE, RUN_FILE, read_json, write_records
+from rif_plugins.core.run_result import RESULTS_FILE, RUN_FILE, read_json
 from rif_plugins.errors import UsageError
 from rif_plugins.runner.options import AuditOptions
 
@@ -25,15 +23,33 @@ _SAME = (
     "scorer",
     "filter_order",
 )
-_FREE_SETTINGS = ("cache", "cache_dir", "cache_size", "batch_size", "results", "filter_order")
-_FREE_OPTIONS = ("filter_first", "device", "data", "limit", "offset")
+_BY_ANSWERS = ("victim_fingerprint", "victim_answers")
+_FREE_SETTINGS = (
+    *("cache", "cache_dir", "cache_size", "batch_size", "results", "filter_order"),
+    # A judge looks at finished records; a limit or a price decides none.
+    *("judge", "judge_sample", "max_llm_calls", "llm_prompt_price", "llm_completion_price"),
+)
+_FREE_OPTIONS = ("filter_first", "device", "data", "limit", "offset", "prompt", "victim_timeout")
 
 
-def finished_records(out: Path, configuration: Mapping[str, Any]) -> dict[str, list[Record]]:
-    """The records of the examples that an earlier run has finished; the results file is cut to them.
+def refuse_earlier_run(out: Path) -> None:
+    """Another run's results are never overwritten.
 
-    Records are written example by example, so only the last one may be incomplete: it is done again. So are
-    examples that ended in an error.
+    Raises:
+        UsageError: The folder holds results, or is no folder.
+    """
+    results = out / RESULTS_FILE
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file, expected a folder for the results: give another one with --out")
+    if results.exists() and results.stat().st_size:
+        raise UsageError(
+            f"{results} holds an earlier run: give another folder with --out, go on with it by --resume, "
+            "or delete it"
+        )
+
+
+def earlier_run(out: Path, configuration: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The configuration of the run that the folder holds; None where it has no results.
 
     Args:
         out: Folder of the earlier run.
@@ -41,31 +57,13 @@ def finished_records(out: Path, configuration: Mapping[str, Any]) -> dict[str, l
 
     Raises:
         UsageError: The folder holds another run.
-        DataError: A line of its results is no record.
+        DataError: It has results, but no configuration that says whose they are.
     """
-    results = out / RESULTS_FILE
-    if not results.exists():
-        return {}
+    if not (out / RESULTS_FILE).exists():
+        return None
     earlier = read_json(out / RUN_FILE)
     _refuse_another(earlier, configuration, out)
-    done: dict[str, list[Record]] = {}
-    last = ""
-    for record in read_records(results):
-        done.setdefault(record.example, []).append(record)
-        last = record.example
-    is_finished = earlier.get("finished") is not None
-    if last and not is_finished:
-        del done[last]
-    done = {
-        example: records
-        for example, records in done.items()
-        if not any(record.status == "error" for record in records)
-    }
-    temporary = results.with_name(results.name + ".new")
-    temporary.unlink(missing_ok=True)
-    write_records(temporary, (record for records in done.values() for record in records))
-    temporary.replace(results)
-    return done
+    return earlier
 
 
 def earlier_filter_first(out: Path, options: AuditOptions) -> bool | None:
@@ -76,7 +74,11 @@ def earlier_filter_first(out: Path, options: AuditOptions) -> bool | None:
 
 
 def _refuse_another(earlier: Mapping[str, Any], now: Mapping[str, Any], out: Path) -> None:
+    # A victim that does not repeat its answers cannot be known again by them.
+    is_changing = not _is_steady(earlier) and not _is_steady(now)
     for name in _SAME:
+        if is_changing and name in _BY_ANSWERS:
+            continue
         if earlier.get(name) != now.get(name):
             raise _other_run(out, name, earlier.get(name), now.get(name))
     for part, free in (("settings", _FREE_SETTINGS), ("options", _FREE_OPTIONS)):
@@ -86,12 +88,18 @@ def _refuse_another(earlier: Mapping[str, Any], now: Mapping[str, Any], out: Pat
                 raise _other_run(out, name, before.get(name), after.get(name))
 
 
+def _is_steady(configuration: Mapping[str, Any]) -> bool:
+    """Whether the victim gave the same answers twice when it was checked."""
+    checks = configuration.get("victim_checks") or []
+    return all(c.get("status") == "pass" for c in checks if c.get("name") == "deterministic")
+
+
 def _other_run(out: Path, name: str, before: Any, after: Any) -> UsageError:
     if name == "data_sha256":
         return UsageError(
             f"--resume: {out} holds a run on other data: give the same data, or another folder with --out"
         )
-    if name in ("victim_fingerprint", "victim_answers"):
+    if name in _BY_ANSWERS:
         return UsageError(
             f"--resume: {out} holds a run of another victim with this name: "
             "give the same model, or another folder with --out"

@@ -16,12 +16,12 @@ from rif_plugins.core.seeds import example_generator
 from rif_plugins.core.sides import TextState
 from rif_plugins.core.victim import VictimCallError, VictimEngine
 from rif_plugins.entailment import EntailmentFilter, Verdict
-from rif_plugins.errors import DataError, UsageError, VictimError, VictimRowError
+from rif_plugins.errors import DataError, ScorerError, UsageError, VictimError, VictimRowError
 from rif_plugins.examples.base import Example
 from rif_plugins.proposers import Proposer
-from rif_plugins.runner.answering import AnswerDesk
+from rif_plugins.runner.answering import AnswerDesk, scorer_failure
 from rif_plugins.runner.records import final_texts, skipped_record, sweep_records
-from rif_plugins.runner.task import Clock, ExampleTask
+from rif_plugins.runner.task import Clock, ExampleTask, ProposerCallError
 from rif_plugins.similar import PairSource
 
 WINDOW = 64
@@ -90,7 +90,7 @@ class Sweep:
             elif outcome is None:
                 yield [self._skipped(task)]
             else:
-                yield self._records(task, outcome)
+                yield self._records_or_error(task, outcome)
 
     def _task(self, example: Example) -> ExampleTask:
         pairs = self.source.pairs_of(example.text, example.similar) if example.text.strip() else []
@@ -122,6 +122,12 @@ class Sweep:
                 task.example = replace(task.example, label=int(np.argmax(rows[0])))
         check_labels([task.example], self.engine.n_labels)
 
+    def _records_or_error(self, task: ExampleTask, sweep: ExampleSweep[TextState]) -> list[Record]:
+        try:
+            return self._records(task, sweep)
+        except ScorerError as error:
+            return [self._error(task, error)]
+
     def _records(self, task: ExampleTask, sweep: ExampleSweep[TextState]) -> list[Record]:
         wanted: dict[tuple[str, str], None] = {}
         for finding in sweep.findings:
@@ -131,9 +137,16 @@ class Sweep:
         verdicts: dict[tuple[str, str], Verdict] = {}
         if self.entailment is not None:
             rows = self.entailment.rows
-            verdicts = dict(zip(wanted, self.entailment.check_many(list(wanted)), strict=True))
+            try:
+                found = self.entailment.check_many(list(wanted))
+            except Exception as error:
+                raise scorer_failure(self.entailment, error) from error
+            verdicts = dict(zip(wanted, found, strict=True))
             task.filter_count.rows += self.entailment.rows - rows
-        return sweep_records(task, sweep, verdicts, scorer=self.scorer, seed=self.seed)
+        uncertainty = getattr(self.engine, "uncertainty", None)
+        return sweep_records(
+            task, sweep, verdicts, scorer=self.scorer, seed=self.seed, uncertainty=uncertainty
+        )
 
     def _skipped(self, task: ExampleTask) -> Record:
         reason = "no sensitive token" if task.example.text.strip() else "empty text"
@@ -143,10 +156,10 @@ class Sweep:
         """The record of an example whose search failed; errors that concern the whole run are raised."""
         if isinstance(error, DataError):
             raise error
-        if isinstance(error, (VictimCallError, VictimRowError)) or (
+        if isinstance(error, (VictimCallError, VictimRowError, ProposerCallError)) or (
             isinstance(error, UsageError) and not isinstance(error, VictimError)
         ):
-            return skipped_record(task.example, str(error), seed=self.seed, status="error")
+            return skipped_record(task.example, str(error), seed=self.seed, status="error", notes=task.notes)
         raise error
 
 

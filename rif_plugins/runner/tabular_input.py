@@ -19,6 +19,8 @@ from rif_plugins.victims.python_file import run_file
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+_LONGEST_HEADER = 1 << 20
+_LONGEST_CATEGORY = 100_000
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,9 @@ class TabularInput:
         encoder, label, is_inferred = describe_table(options, frame, own, getattr(module, "relations", ()))
         x = encoder.encode(frame, out_of_range=options.out_of_range)  # type: ignore[arg-type]
         encoder.schema.check(x, options.data.name)
+        from rif_plugins.tabular.host import import_host
+
+        import_host()
         from rif_plugins.tabular.estimators import as_estimator
         from rif_plugins.tabular.gradients import prediction_source
 
@@ -143,7 +148,7 @@ def read_table(options: TabularOptions) -> tuple[Any, IntArray, list[str]]:
     suffix = path.suffix.lower()
     try:
         if suffix in (".parquet", ".pq"):
-            frame = pandas.read_parquet(path)
+            frame = _read_parquet(path)
         elif suffix in (".csv", ".tsv", ".txt"):
             frame = _read_text(path)
         else:
@@ -168,11 +173,43 @@ def read_table(options: TabularOptions) -> tuple[Any, IntArray, list[str]]:
     return frame, numbers, notes
 
 
+def _read_parquet(path: Path) -> Any:
+    """A Parquet file, once it is clear that its texts fit into memory: a few bytes may stand for gigabytes."""
+    pandas = require("pandas", purpose="tables")
+    parquet = require("pyarrow.parquet", purpose="Parquet files")
+    try:
+        texts_in = [field.name for field in parquet.read_schema(path) if _is_text(field.type)]
+        packed = parquet.ParquetFile(path, read_dictionary=texts_in).read(columns=texts_in)
+        for name, column in zip(packed.column_names, packed.columns, strict=True):
+            dictionaries = [part.dictionary for part in column.chunks if hasattr(part, "dictionary")]
+            texts = (text for values in dictionaries for text in values.to_pylist())
+            longest = max((len(text) for text in texts if isinstance(text, (str, bytes))), default=0)
+            if longest > _LONGEST_CATEGORY:
+                raise DataError(
+                    f"{path.name}: column {name!r} holds a text of {longest} characters, "
+                    "expected numbers and categories"
+                )
+        return pandas.read_parquet(path)
+    except DataError:
+        raise
+    except Exception as error:  # of many kinds, by what is broken
+        raise OSError(str(error) or type(error).__name__) from error
+
+
+def _is_text(kind: Any) -> bool:
+    types = require("pyarrow.types", purpose="Parquet files")
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
+
+
 def _read_text(path: Path) -> Any:
     """A delimited file; the separator is the one that its header holds most of."""
     pandas = require("pandas", purpose="tables")
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        line = file.readline()
+        line = file.readline(_LONGEST_HEADER + 1)
+    if len(line) > _LONGEST_HEADER:
+        raise DataError(
+            f"the first line of {path.name} has more than {_LONGEST_HEADER} characters, no header"
+        )
     options = {"sep": max(",;\t", key=line.count), "skipinitialspace": True, "encoding": "utf-8-sig"}
     # pandas calls the second of two equal columns "name.1" and says nothing.
     names = pandas.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0].tolist()

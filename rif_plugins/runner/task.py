@@ -12,9 +12,16 @@ from rif_plugins.core.sides import SpanSide
 from rif_plugins.core.stores import text_keys
 from rif_plugins.core.victim import Budget
 from rif_plugins.entailment.answers import FilterCount
+from rif_plugins.errors import RIFError
 from rif_plugins.examples.base import Example
 from rif_plugins.proposers import Proposer, TokenContext
 from rif_plugins.similar import PairSource
+
+_MOST_NOTES = 20
+
+
+class ProposerCallError(RIFError):
+    """The proposer raised; the message names its error."""
 
 
 @dataclass(slots=True)
@@ -73,6 +80,8 @@ class ExampleTask:
         budget: Its victim rows; they are counted here and limited by the allowance.
         filter_count: Its entailment rows.
         n_proposer_calls: Tokens that the proposer was asked about.
+        n_llm_calls: Calls to a language model that the proposer made for it.
+        notes: What went wrong on the way without ending its search.
         seconds: Its share of the batches it took part in.
     """
 
@@ -83,7 +92,14 @@ class ExampleTask:
     budget: Budget = field(default_factory=Budget)
     filter_count: FilterCount = field(default_factory=FilterCount)
     n_proposer_calls: int = 0
+    n_llm_calls: int = 0
     seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Keep a note, each once and not without end."""
+        if text not in self.notes and len(self.notes) < _MOST_NOTES:
+            self.notes.append(text)
 
     @property
     def label(self) -> int:
@@ -137,9 +153,25 @@ class _Words:
 
     def _asked(self, contexts: Sequence[TokenContext]) -> list[tuple[str, ...]]:
         start = time.perf_counter()
-        found = self.proposer.propose(contexts)
-        seconds = time.perf_counter() - start
-        self.clock.proposer += seconds
-        self.task.seconds += seconds
+        try:
+            found = self.proposer.propose(contexts)
+        except RIFError:
+            raise
+        except Exception as error:
+            what = str(error).splitlines()[0] if str(error) else ""
+            raise ProposerCallError(
+                f"the proposer {self.proposer.name} raised {type(error).__name__}: {what}"
+            ) from error
+        finally:
+            seconds = time.perf_counter() - start
+            self.clock.proposer += seconds
+            self.task.seconds += seconds
+            self._hear()
         self.task.n_proposer_calls += len(contexts)
         return [tuple(candidate.text for candidate in candidates) for candidates in found]
+
+    def _hear(self) -> None:
+        """Take over what the proposer has to say about its last calls, where it is one that does."""
+        for note in getattr(self.proposer, "take_notes", tuple)():
+            self.task.note(str(note))
+        self.task.n_llm_calls += int(getattr(self.proposer, "take_calls", int)())

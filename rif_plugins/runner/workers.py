@@ -7,71 +7,208 @@ one process, in the same order.
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import islice
-from multiprocessing import get_context
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing import connection as pipes
 from typing import Any
 
-from rif_plugins.core.results import Record
 from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import Example
-from rif_plugins.runner.building import Parts, build_parts, build_sweep
+from rif_plugins.runner.building import build_sweep
+from rif_plugins.runner.child_process import ChildProcess, begin_child, retold, told
+from rif_plugins.runner.costs import Cost as Cost
+from rif_plugins.runner.costs import cost_of as cost_of
+from rif_plugins.runner.guarding import build_guarded_parts, close_parts
 from rif_plugins.runner.options import AuditOptions
-from rif_plugins.runner.sweep import Sweep
+from rif_plugins.runner.shards import Lost, Shard, ShardResult, cut_into_shards, run_shards
 
-_SHARD = 32
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+START_METHOD = "spawn"
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a part of the run has cost."""
+class ShardWorker:
+    """Searches shards; every worker of every engine is one of these.
 
-    victim_rows: int = 0
-    cache_hits: int = 0
-    stored_hits: int = 0
-    entailment_rows: int = 0
-    entailment_hits: int = 0
-    victim_seconds: float = 0.0
-    entailment_seconds: float = 0.0
-    proposer_seconds: float = 0.0
+    Args:
+        options: What to do; the victim is loaded from ``options.model``.
 
-    def __add__(self, other: Cost) -> Cost:
-        return self._with(other, 1)
+    Raises:
+        UsageError: Something cannot be loaded.
+    """
 
-    def __sub__(self, other: Cost) -> Cost:
-        return self._with(other, -1)
+    def __init__(self, options: AuditOptions) -> None:
+        self._parts = build_guarded_parts(options)
+        self._sweep = build_sweep(options, self._parts)
 
-    def _with(self, other: Cost, sign: int) -> Cost:
-        sums: dict[str, Any] = {
-            name: getattr(self, name) + sign * getattr(other, name) for name in self.__dataclass_fields__
-        }
-        return Cost(**sums)
+    def __call__(self, shard: Shard) -> ShardResult:
+        """The records of a shard.
 
+        Raises:
+            RIFError: What concerns the whole run, such as a victim that gives no predictions.
+        """
+        before = cost_of(self._sweep)
+        records = list(self._sweep.run(shard.examples))
+        if self._parts.store is not None:
+            self._parts.store.close()  # a worker may be ended at any time
+        return ShardResult((shard.number, shard.part), records, cost_of(self._sweep) - before)
 
-def cost_of(sweep: Sweep) -> Cost:
-    """What a sweep has cost so far."""
-    engine, entailment = sweep.engine, sweep.entailment
-    return Cost(
-        engine.rows,
-        engine.cache_hits,
-        engine.stored_hits,
-        0 if entailment is None else entailment.rows,
-        0 if entailment is None else entailment.cache_hits + entailment.stored_hits,
-        engine.seconds,
-        sweep.clock.entailment,
-        sweep.clock.proposer,
-    )
+    def close(self) -> None:
+        """End what was started."""
+        close_parts(self._parts)
 
 
-def run_workers(
-    options: AuditOptions, examples: Sequence[Example], n_workers: int
-) -> Iterator[tuple[list[list[Record]], Cost]]:
+class ProcessEngine:
+    """An engine of processes on this machine, one victim in each.
+
+    Args:
+        options: What each worker does.
+        n_workers: Processes.
+        make: Makes a worker from the options; a function or class of a module.
+        start_method: See ``multiprocessing``; ``"fork"`` is for programs without threads.
+    """
+
+    def __init__(
+        self,
+        options: AuditOptions,
+        n_workers: int,
+        *,
+        make: Callable[[AuditOptions], Callable[[Shard], ShardResult]] = ShardWorker,
+        start_method: str | None = None,
+    ) -> None:
+        # The order of the filter was decided once; a worker must not measure it again.
+        self._options = replace(options, filter_first=bool(options.filter_first))
+        self._make = make
+        self._start_method = start_method or START_METHOD
+        threads = max(1, (os.cpu_count() or 1) // n_workers)
+        self._environment = dict.fromkeys(_THREADS, str(threads))
+        self.n_slots = n_workers
+        self._backlog: deque[Shard] = deque()
+        self._workers: list[_Worker] = []
+        try:
+            for _ in range(n_workers):
+                self._workers.append(self._started())
+        except BaseException:
+            self.close()
+            raise
+
+    def submit(self, shard: Shard) -> None:
+        """Begin a shard, or keep it for the next worker that is ready."""
+        self._backlog.append(shard)
+        self._feed()
+
+    def next(self) -> ShardResult | Lost:
+        """Wait for a shard.
+
+        Raises:
+            RIFError: What a worker raised.
+            UsageError: A worker ended while it loaded the victim.
+        """
+        while True:
+            places: dict[Any, _Worker] = {}
+            for worker in self._workers:
+                places[worker.child.connection] = places[worker.child.sentinel] = worker
+            ready = {id(places[place]): places[place] for place in pipes.wait(list(places))}
+            for worker in ready.values():
+                answer = self._heard(worker)
+                if answer is not None:
+                    return answer
+
+    def close(self) -> None:
+        """End all workers; idempotent."""
+        for worker in self._workers:
+            if worker.is_ready and worker.shard is None:
+                worker.child.leave()
+            else:
+                worker.child.end()
+        self._workers = []
+
+    def _started(self) -> _Worker:
+        child = ChildProcess(
+            _work,
+            (self._make, self._options),
+            start_method=self._start_method,
+            environment=self._environment,
+        )
+        return _Worker(child)
+
+    def _feed(self) -> None:
+        for worker in self._workers:
+            if self._backlog and worker.is_ready and worker.shard is None:
+                worker.begin(self._backlog.popleft())
+
+    def _heard(self, worker: _Worker) -> ShardResult | Lost | None:
+        """What a worker says; None where that is nothing about a shard."""
+        try:
+            if not worker.child.connection.poll():
+                raise EOFError
+            kind, value = worker.child.connection.recv()
+        except (EOFError, OSError):
+            return self._lost(worker)
+        if kind == "error":
+            raise retold(*value)
+        worker.is_ready = True
+        worker.shard = None
+        self._feed()
+        return value if kind == "done" else None
+
+    def _lost(self, worker: _Worker) -> Lost:
+        reason, shard = worker.child.ending(), worker.shard
+        worker.child.end()
+        if shard is None:
+            n = self.n_slots
+            raise UsageError(
+                f"one of {n} worker processes ended before its work was done ({reason}), while it loaded the "
+                "victim, perhaps for lack of memory: use fewer workers"
+            )
+        self._workers[self._workers.index(worker)] = self._started()
+        return Lost(shard, reason)
+
+
+class _Worker:
+    """A child and what it does."""
+
+    def __init__(self, child: ChildProcess) -> None:
+        self.child = child
+        self.is_ready = False
+        self.shard: Shard | None = None
+
+    def begin(self, shard: Shard) -> None:
+        self.shard = shard
+        with suppress(OSError):  # it has just died: the loss is heard next
+            self.child.connection.send(shard)
+
+
+def _work(
+    connection: Any, make: Callable[[AuditOptions], Callable[[Shard], ShardResult]], options: AuditOptions
+) -> None:
+    """The life of a worker process."""
+    begin_child()
+    try:
+        worker = make(options)
+        connection.send(("ready", None))
+        while (shard := _received(connection)) is not None:
+            connection.send(("done", worker(shard)))
+    except BrokenPipeError:
+        return
+    except Exception as error:
+        connection.send(("error", told(error)))
+        return
+    close = getattr(worker, "close", None)
+    if close is not None:
+        close()
+
+
+def _received(connection: Any) -> Shard | None:
+    try:
+        shard: Shard | None = connection.recv()
+    except (EOFError, OSError):
+        return None
+    return shard
+
+
+def run_workers(options: AuditOptions, examples: Sequence[Example], n_workers: int) -> Iterator[ShardResult]:
     """The records of all examples in their order, a shard at a time, and what each shard has cost.
 
     Args:
@@ -80,63 +217,13 @@ def run_workers(
         n_workers: Processes.
 
     Raises:
-        UsageError: A process ended before its work was done.
+        UsageError: A worker cannot load its parts, or workers died again and again.
     """
-    shards = [list(shard) for shard in _shards(examples, n_workers)]
-    threads = max(1, (os.cpu_count() or 1) // n_workers)
-    context = get_context("spawn")
-    with (
-        _environment(dict.fromkeys(_THREADS, str(threads))),
-        ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start, initargs=(options,)) as pool,
-    ):
-        try:
-            yield from pool.map(_work, shards)
-        except BrokenProcessPool as error:
-            raise UsageError(
-                f"one of {n_workers} worker processes ended before its work was done, perhaps for lack of "
-                "memory: use fewer workers, and go on with what is written by --resume"
-            ) from error
-
-
-def _shards(examples: Sequence[Example], n_workers: int) -> Iterator[list[Example]]:
-    """Equal parts; small runs are cut finer, so that every worker has some."""
-    size = max(1, min(_SHARD, len(examples) // (2 * n_workers)))
-    source = iter(examples)
-    while shard := list(islice(source, size)):
-        yield shard
-
-
-@contextmanager
-def _environment(defaults: dict[str, str]) -> Iterator[None]:
-    """Variables that processes started meanwhile see; those that are set already stay."""
-    added = [name for name in defaults if name not in os.environ]
-    os.environ.update({name: defaults[name] for name in added})
+    if not examples:
+        return
+    shards = cut_into_shards(examples, n_workers)
+    engine = ProcessEngine(options, n_workers)
     try:
-        yield
+        yield from run_shards(engine, shards, seed=options.settings.seed)
     finally:
-        for name in added:
-            os.environ.pop(name, None)
-
-
-@dataclass
-class _Worker:
-    parts: Parts
-    sweep: Sweep
-
-
-_worker: list[_Worker] = []
-
-
-def _start(options: AuditOptions) -> None:
-    sys.stdout = sys.stderr  # what a user's model prints must not stand in the result
-    parts = build_parts(options)
-    _worker[:] = [_Worker(parts, build_sweep(options, parts))]
-
-
-def _work(examples: list[Example]) -> tuple[list[list[Record]], Cost]:
-    worker = _worker[0]
-    before = cost_of(worker.sweep)
-    records = list(worker.sweep.run(examples))
-    if worker.parts.store is not None:
-        worker.parts.store.close()
-    return records, cost_of(worker.sweep) - before
+        engine.close()

@@ -19,6 +19,7 @@ ColumnKind = Literal["numeric", "integer", "categorical", "ordinal", "one_hot"]
 KINDS: tuple[str, ...] = get_args(ColumnKind)
 _RELATIVE_TOLERANCE = 1e-6
 _MAX_DOMAIN = 100_000
+_MAX_WIDTH = 4096  # the group's domain is a square of this size
 
 
 def _holds_no_integer(low: float | None, high: float | None) -> bool:
@@ -88,8 +89,10 @@ class ColumnSpec:
         if self.kind == "one_hot":
             if self.values is not None:
                 raise self._error("a one_hot group takes width and labels, not values: leave values out")
-            if self.width < 1:
-                raise self._error(f"width is {self.width}, expected the number of categories")
+            if not 1 <= self.width <= _MAX_WIDTH:
+                raise self._error(
+                    f"width is {self.width}, expected the number of categories, at most {_MAX_WIDTH}"
+                )
         elif self.width != 1:
             raise self._error(f"width {self.width} needs the kind one_hot, got {self.kind}")
 
@@ -145,11 +148,12 @@ class ColumnSpec:
             )
         spacing = self.grid or 1.0
         first = self.low if self.grid is not None else math.ceil(self.low)
-        count = math.floor((self.high - first) / spacing + 1e-6) + 1
-        if count > _MAX_DOMAIN:
+        n_steps = (self.high - first) / spacing + 1e-6
+        if n_steps >= _MAX_DOMAIN:
             raise self._error(
-                f"it allows {count} values, expected at most {_MAX_DOMAIN}: list them in values"
+                f"it allows {n_steps + 1:.0f} values, expected at most {_MAX_DOMAIN}: list them in values"
             )
+        count = math.floor(n_steps) + 1
         return np.asarray(first + spacing * np.arange(count), dtype=np.float64)[:, None]
 
     def nearest(self, x: FloatArray) -> FloatArray:

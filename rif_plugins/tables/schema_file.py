@@ -16,6 +16,7 @@ FORMAT = "rif-table/1"
 _FIELDS = {field.name: field for field in dataclasses.fields(ColumnSpec)}
 _NUMBERS = ("low", "high", "step", "grid")
 _FLAGS = ("sensitive", "immutable")
+_MAX_BYTES = 16 << 20
 
 
 def read_columns(path: Path) -> tuple[ColumnSpec, ...]:
@@ -44,7 +45,11 @@ def _parsed(path: Path) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise DataError(f"{path} is larger than 16 MB: is it a schema?")
         content: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except DataError:
+        raise
     except FileNotFoundError:
         raise DataError(f"no schema file {path}: check the path") from None
     except OSError as error:
@@ -52,7 +57,9 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise DataError(f"cannot read the schema {path}: {reason}: check the path") from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8: save the file as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise DataError(f"{path} is no TOML that can be read: its lists are nested too deeply") from None
+    except ValueError as error:  # broken TOML, or a number of thousands of digits
         raise DataError(f"{path} is no TOML: {error}: mend the line") from None
     return content
 
@@ -81,16 +88,23 @@ def _value(key: str, raw: Any, where: str) -> Any:
     if key in _FLAGS and isinstance(raw, bool):
         return raw
     if key in _NUMBERS and _is_number(raw):
-        return float(raw)
+        return _number(key, raw, where)
     if key == "width" and isinstance(raw, int) and not isinstance(raw, bool):
         return raw
     if key == "values" and isinstance(raw, list) and all(_is_number(item) for item in raw):
-        return tuple(float(item) for item in raw)
+        return tuple(_number(key, item, where) for item in raw)
     if key == "labels" and isinstance(raw, list) and all(isinstance(item, str) for item in raw):
         return tuple(raw)
     kinds = {"values": "a list of numbers", "labels": "a list of strings", "width": "a whole number"}
     simple = "a string" if key in ("name", "kind") else "true or false" if key in _FLAGS else "a number"
     raise DataError(f"{where}: `{key}` is {raw!r}, expected {kinds.get(key, simple)}")
+
+
+def _number(key: str, raw: int | float, where: str) -> float:
+    try:
+        return float(raw)
+    except OverflowError:
+        raise DataError(f"{where}: `{key}` holds a whole number too large to compute with") from None
 
 
 def _is_number(raw: Any) -> bool:

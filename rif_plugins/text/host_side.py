@@ -15,6 +15,7 @@ from textattack.shared import AttackedText
 from rif_plugins.core.pairs import Edit, Pair, Side, Span
 from rif_plugins.core.sides import Proposal, TokenAlignment
 from rif_plugins.core.tokens import remove_span, replace_spans
+from rif_plugins.text.constraints import BidirectionalEntailment
 from rif_plugins.text.pairing import untouched, word_offsets
 
 
@@ -73,6 +74,10 @@ class HostSide:
     def span(self, position: int) -> Span:
         """Where a token stands in the unedited text."""
         return self._spans[position]
+
+    def n_tokens(self, position: int) -> int:
+        """The host edits word by word."""
+        return 1
 
     def text(self, state: HostState) -> str:
         """The text of a state."""
@@ -135,6 +140,16 @@ class HostSide:
             texts = {text.text for text in kept}
             verdicts += [state.attacked_text.text in texts for state in group]
         return verdicts
+
+    def equivalence(self, states: Sequence[HostState]) -> list[float]:
+        """``S_eq`` of states with the unedited text, by the entailment constraints; the lowest of several."""
+        texts = [self.text(state) for state in states]
+        values = [1.0] * len(texts)
+        for constraint in self.attack.constraints:
+            if isinstance(constraint, BidirectionalEntailment) and constraint.filter is not None:
+                verdicts = constraint.verdicts(self.unedited, texts)
+                values = [min(value, v.score) for value, v in zip(values, verdicts, strict=True)]
+        return values
 
     def _edit(self, state: HostState, text: AttackedText, span: Span) -> Edit | None:
         """The replacement of one token, or None when the transformation changed anything else."""

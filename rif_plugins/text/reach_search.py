@@ -13,7 +13,7 @@ from textattack.search_methods import SearchMethod
 from rif_plugins.core.example_sweep import ExampleSweep, Finding, SweepPlan, sweep_example
 from rif_plugins.core.members import member_spans
 from rif_plugins.core.pairs import Pair
-from rif_plugins.core.reach import ReachSettings
+from rif_plugins.core.reach import ReachSettings, optimism_for
 from rif_plugins.core.requests import drive
 from rif_plugins.core.results import Record, searched_record
 from rif_plugins.core.seeds import example_generator
@@ -59,6 +59,7 @@ class ReachSearch(SearchMethod):
             saliency=saliency or settings.saliency,
             mask_token=settings.mask_token,
             n_labels=settings.n_wrong_labels,
+            optimism=optimism_for(settings.entailment),
         )
         self.max_positions, self.max_edits = self.settings.max_positions, self.settings.max_edits
         self.beam, self.saliency = self.settings.beam, self.settings.saliency

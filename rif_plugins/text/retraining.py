@@ -129,8 +129,8 @@ def _loaded(name: str, n_labels: int, max_length: int | None) -> tuple[Any, Any]
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     try:
-        model = AutoModelForSequenceClassification.from_pretrained(name)
-        tokenizer = AutoTokenizer.from_pretrained(name)
+        model = AutoModelForSequenceClassification.from_pretrained(name, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError) as error:
         line = " ".join(str(error).split())[:200]
         raise UsageError(f"cannot load {name} for training ({line}): give a folder or hub name") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from rif_plugins.errors import VictimError
 
 Predict = Callable[[list[str]], Any]
 Seen = Callable[[str], int | None]
+Uncertainty = Callable[[str], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Victim:
         max_length: Most tokens of a text that the victim reads; ``None`` without a limit or if unknown.
         identity: The object whose digest tells this victim from others; persistent caches depend on it.
         seen: Answers :meth:`tokens_seen`; ``None`` where texts are not cut.
+        again: Asks anew, for the confirmation of what was found, where ``predict`` gives the answers of
+            before; ``None`` where ``predict`` itself does.
+        own_checks: What the victim has found out about itself when it was loaded, ``name``, ``status`` and
+            ``message`` each; they stand in the place of checks of the same name.
+        uncertainty: Tells how sure the answer to a text is, of a victim that does not repeat itself.
     """
 
     name: str
@@ -38,6 +44,9 @@ class Victim:
     max_length: int | None = None
     identity: Any = None
     seen: Seen | None = None
+    again: Predict | None = None
+    own_checks: tuple[Mapping[str, str], ...] = ()
+    uncertainty: Uncertainty | None = None
 
     def tokens_seen(self, text: str) -> int | None:
         """The character offset from which on the victim cannot see ``text``; ``None`` if it sees all."""

@@ -447,7 +447,7 @@ MISTAKES: dict[str, tuple[list[str], Prepare | None, str]] = {
         _file("victim.py", NAMES + "def model(texts):\n    raise OSError('no GPU')\n"),
         r"the victim victim\.py cannot be audited: .*OSError: no GPU",
     ),
-    "language model": (options(model="llm:x"), None, r"language models as victims are not available yet"),
+    "language model": (options(model="llm:x"), None, r"llm:x needs a prompt file .*: give --prompt FILE"),
     "names of too many classes": (
         [*options(data="e.csv"), "--label-names", "bad,fair,good"],
         _file("e.csv", "text,label\nhe is good,1\n"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -191,3 +192,50 @@ def test_a_pair_without_all_rows_has_no_certificate() -> None:
             assert bool(finding.certificate) == is_complete
             if finding.target == "unrobust_fair":
                 assert not finding.result.is_success or is_complete
+
+
+# -- the largest prediction error -------------------------------------------------------------------------
+
+
+def test_the_largest_error_by_hand_with_and_without_a_filter() -> None:
+    # Log odds of class 1: clean 2; a1 -1, a2 -2, a3 1, a4 0.5. The filter refuses a2 and is not asked
+    # about a3 and a4, which keep the label.
+    weights = {"a": 2.0, "a1": -1.0, "a2": -2.0, "a3": 1.0, "a4": 0.5}
+    candidates = {"a": ["a1", "a2", "a3", "a4"]}
+    odds = {name: 1 / (1 + np.exp(value)) for name, value in weights.items()}
+    filtered = enumerated(member("he a", candidates, CountingJudge({"a2"})), log_odds(weights), 1, 1)
+    assert (filtered.reach.n_tried, filtered.reach.largest_error) == (2, pytest.approx(odds["a1"]))
+    free = alone(enumerate_reach(member("he a", candidates), 1, 1, admits_all=True), log_odds(weights))
+    assert (free.reach.n_tried, free.reach.largest_error) == (5, pytest.approx(odds["a2"]))
+    # Nothing reaches another label: the filter judges nothing, and only the clean text is known.
+    calm = {**weights, "a1": 1.5, "a2": 0.1}
+    filtered = enumerated(member("he a", candidates, CountingJudge()), log_odds(calm), 1, 1)
+    assert (filtered.n_judged, filtered.reach.n_tried) == (0, 1)
+    assert filtered.reach.largest_error == pytest.approx(odds["a"])
+    free = alone(enumerate_reach(member("he a", candidates), 1, 1, admits_all=True), log_odds(calm))
+    assert free.reach.largest_error == pytest.approx(1 / (1 + np.exp(0.1)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(couples=True), st.integers(1, 2))
+def test_the_largest_error_is_from_below_with_a_filter_and_exact_without(world: World, k: int) -> None:
+    free = replace(world, refused=frozenset(), couples=())
+    for some, admits_all in ((world, False), (free, True)):
+        plan = SweepPlan(exhaustive=k, admits_all=admits_all)
+        sweep = alone(sweep_example(some.members(), some.label, plan), some.victim())
+        for first, reach in zip(some.firsts, sweep.reaches, strict=True):
+            errors = 1 - some.victim()(some.admissible(first, k))[:, some.label]
+            met = [1 - path[-1].p[some.label] for path in reach.paths.values()]
+            assert max(met) - 1e-12 <= reach.largest_error <= errors.max() + 1e-12
+            assert len(reach.paths) <= reach.n_tried <= len(errors)
+            if admits_all:
+                assert reach.largest_error == pytest.approx(errors.max())
+                assert reach.n_tried == len(errors)
+
+
+def test_an_enumeration_that_the_budget_cut_has_the_error_of_what_was_seen() -> None:
+    weights = {"a": 2.0, "a1": -1.0, "a2": -2.0}
+    side = member("he a", {"a": ["a1", "a2"]})
+    cut = alone(enumerate_reach(side, 1, 1, admits_all=True), log_odds(weights), budget=2)
+    assert (cut.reach.stop, cut.reach.n_tried) == ("budget", 2)
+    assert cut.reach.largest_error == pytest.approx(1 / (1 + np.exp(-1.0)))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from rif_plugins.core.outcomes import Outcome
 from rif_plugins.core.pair_search import Step
-from rif_plugins.core.result_files import RecordWriter, read_records
+from rif_plugins.core.result_files import RecordWriter, StoredRecords, located_records, read_records
 from rif_plugins.core.results import SCHEMA, STATUSES, Record, impacts, record_id, searched_record, status_of
 from rif_plugins.core.seeds import example_generator, example_seed
 from rif_plugins.errors import DataError, UsageError
@@ -154,6 +155,70 @@ def test_broken_lines_are_named(tmp_path: Path) -> None:
             list(read_records(path))
     with pytest.raises(DataError, match="does not exist: expected a results"):
         list(read_records(tmp_path / "absent.jsonl"))
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "results.jsonl"
+    with RecordWriter(path) as writer:
+        writer.write(found())
+    monkeypatch.setattr("rif_plugins.core.result_files._LONGEST_LINE", path.stat().st_size)
+    assert len(list(read_records(path))) == 1
+    with path.open("ab") as file:
+        file.write(path.read_bytes()[:-1] + b" " * 10 + b"\n")
+    with pytest.raises(DataError, match="line 2: expected a record, got a line of more than"):
+        list(read_records(path))
+
+
+def test_what_is_empty_is_left_out_of_a_line() -> None:
+    data = found().to_dict()
+    assert {"notes", "uncertainty"}.isdisjoint(data)
+    noted = replace(found(), notes=["the proposer failed"], uncertainty={"original": {"samples": 5.0}})
+    assert noted.to_dict() == {**data, "notes": noted.notes, "uncertainty": noted.uncertainty}
+    assert Record.from_dict(noted.to_dict()) == noted
+    assert Record.from_dict(data).notes == []
+
+
+def test_a_block_of_records_says_where_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    with RecordWriter(path) as writer:
+        first = writer.write_all([found(), found()])
+        second = writer.write_all([found()])
+    data = path.read_bytes()
+    assert (first[0], second[1]) == (0, len(data))
+    assert first[1] == second[0] == 2 * len(data) // 3
+    assert [data[start:end] for start, end, _ in located_records(path)] == data.splitlines(keepends=True)
+    stored = StoredRecords(path)
+    assert len(stored) == 3
+    assert list(stored) == [stored[0], stored[1], stored[-1]] == [found()] * 3
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "results.jsonl"
+    real, room = os.write, [0]
+
+    def write(file: int, data: bytes) -> int:
+        if not room[0]:
+            raise OSError(28, "No space left on device")
+        n = real(file, data[: room[0]])
+        room[0] -= n
+        return n
+
+    with RecordWriter(path) as writer:
+        writer.write(found())
+        whole = path.read_bytes()
+        monkeypatch.setattr("rif_plugins.core.result_files.os.write", write)
+        for left in (0, 1, len(whole) - 1):
+            room[0] = left
+            with pytest.raises(
+                UsageError, match="No space left on device; what stands there already is whole"
+            ):
+                writer.write(found())
+            assert path.read_bytes() == whole
+        room[0] = 10 * len(whole)
+        writer.write(found())
+    assert path.read_bytes() == 2 * whole
 
 
 def test_an_unwritable_place_is_a_usage_error(tmp_path: Path) -> None:

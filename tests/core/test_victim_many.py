@@ -265,3 +265,16 @@ def test_a_wrong_output_is_named() -> None:
     engine = VictimEngine(lambda texts: [[0.5, 0.5]] * (len(texts) + 1))
     (answer,) = engine.predict_each([(["a"], Budget())])
     assert isinstance(answer, VictimError) and "returned shape (2, 2) for 1 texts" in str(answer)
+
+
+def test_a_server_that_is_gone_is_not_waited_for_once_for_each_request() -> None:
+    calls: list[Texts] = []
+
+    def gone(texts: Texts) -> np.ndarray:
+        calls.append(texts)
+        raise VictimError("the server is gone")
+
+    engine = VictimEngine(gone, batch_size=2)
+    answers = engine.predict_each([([f"text {i}"], Budget()) for i in range(6)])
+    assert [str(answer) for answer in answers] == ["the server is gone"] * 6
+    assert len(calls) == 1

@@ -20,22 +20,26 @@ class Reply:
         texts: One choice a text.
         status: Status code; others than 200 send ``message`` as an error.
         message: The error.
+        details: Further fields of the error.
         headers: Further headers.
         raw: Sent as it is, in place of everything.
         top: Log-probabilities of first tokens.
         delay: Seconds to wait first.
-        is_endless: Send white space until the client leaves.
+        is_endless: Send white space, with this status, until the client leaves.
+        is_dribbling: Send the head of an answer byte by byte, and never end it.
         is_cut: Close the connection without an answer.
     """
 
     texts: tuple[str, ...] = ("ok",)
     status: int = 200
     message: str = ""
+    details: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     raw: bytes | None = None
     top: dict[str, float] | None = None
     delay: float = 0.0
     is_endless: bool = False
+    is_dribbling: bool = False
     is_cut: bool = False
 
 
@@ -80,8 +84,13 @@ class ChatServer:
                 if reply.is_cut:
                     self.close_connection = True
                     return
+                if reply.is_dribbling:
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Filler: ")
+                    while True:
+                        self.wfile.write(b"x")
+                        time.sleep(0.02)
                 if reply.is_endless:
-                    self.send_response(200)
+                    self.send_response(reply.status)
                     self.send_header("Content-Type", "application/json")
                     self.end_headers()
                     while True:
@@ -120,7 +129,7 @@ class ChatServer:
 
 def _content(reply: Reply, body: dict[str, Any]) -> dict[str, Any]:
     if reply.status != 200:
-        return {"error": {"message": reply.message, "type": "scripted"}}
+        return {"error": {"message": reply.message, "type": "scripted", **reply.details}}
     choices = []
     for index, text in enumerate(reply.texts):
         choice: dict[str, Any] = {"index": index, "message": {"role": "assistant", "content": text}}

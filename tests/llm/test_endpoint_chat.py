@@ -6,12 +6,13 @@ import pickle
 from typing import Any
 
 import pytest
+from fakes.chat_server import ChatServer, Reply, serving
 
 from rif_plugins.errors import UsageError
 from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest, Message, load_chat_model
-from rif_plugins.llm.calling import MOST_FAILURES, Circuit, Pace
+from rif_plugins.llm.calling import MOST_FAILURES, REFUSALS_A_FAILURE, Circuit, Pace
+from rif_plugins.llm.connections import Place, place_of
 from rif_plugins.llm.endpoint import EndpointChatModel, Patience
-from tests.fakes.chat_server import ChatServer, Reply, serving
 
 KEY = "sk-very-secret-0123456789"
 QUICK = Patience(seconds=0.6, attempts=3, first_wait=0.01, max_bytes=200_000)
@@ -20,8 +21,8 @@ QUICK = Patience(seconds=0.6, attempts=3, first_wait=0.01, max_bytes=200_000)
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.delenv("RIF_LLM_RPM", raising=False)
+    for name in ("OPENAI_BASE_URL", "RIF_LLM_BASE_URL", "RIF_LLM_KEY", "RIF_LLM_RPM", "RIF_LLM_TIMEOUT"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def ask(text: str = "hello", **fields: Any) -> ChatRequest:
@@ -33,7 +34,7 @@ def model_at(server: ChatServer, *, max_calls: int | None = None, **patience: An
     model = EndpointChatModel(
         "test",
         CallBudget(max_calls, prompt_price=1e6, completion_price=2e6),
-        address=server.address,
+        place=Place(server.address, KEY),
         patience=Patience(**{**vars(QUICK), **patience}),
         sleep=waits.append,
     )
@@ -94,8 +95,22 @@ def test_answers_come_back_in_order_and_several_are_under_way() -> None:
         (Reply(is_cut=True), [0.01]),
         (Reply(delay=1.0), [0.01]),
         (Reply(is_endless=True), [0.01]),
+        (Reply(is_dribbling=True), [0.01]),
+        (Reply(is_endless=True, status=500), [0.01]),
+        (Reply(raw=b"{}"), [0.01]),
     ],
-    ids=["429 with a wait", "429 with a long wait", "429 with words", "500", "cut", "slow", "endless"],
+    ids=[
+        "429 with a wait",
+        "429 with a long wait",
+        "429 with words",
+        "500",
+        "cut",
+        "slow",
+        "endless",
+        "dribbling",
+        "endless error",
+        "no completion",
+    ],
 )
 def test_what_may_pass_is_tried_again(bad: Reply, waits: list[float]) -> None:
     with serving(lambda body, number: bad if number == 0 else Reply()) as server:
@@ -134,10 +149,18 @@ def test_garbage_is_a_failure(raw: bytes, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "advice"), [(401, "the key is refused"), (404, "no such model or address")]
+    ("status", "details", "advice"),
+    [
+        (401, {}, "the key is refused"),
+        (403, {}, "the key has no right to it"),
+        (404, {}, "no such model or address"),
+        (429, {"code": "insufficient_quota"}, "the account has no credit"),
+        (307, {}, "redirects elsewhere"),
+    ],
 )
-def test_a_refusal_ends_all_asking(status: int, advice: str) -> None:
-    with serving(lambda body, number: Reply(status=status, message=f"bad key {KEY}")) as server:
+def test_a_refusal_ends_all_asking(status: int, details: dict[str, str], advice: str) -> None:
+    bad = Reply(status=status, message=f"bad key {KEY}", details=details, headers={"Location": "/v1/else"})
+    with serving(lambda body, number: bad) as server:
         model = model_at(server)
         first = model.complete([ask("a")])[0]
         second = model.complete([ask("b")])[0]
@@ -152,12 +175,31 @@ def test_a_dead_server_is_given_up() -> None:
         model = model_at(server, attempts=1)
         answers = [model.complete([ask(str(i))])[0] for i in range(MOST_FAILURES + 5)]
     assert len(server.bodies) == MOST_FAILURES
-    assert reason(answers[-1]) == f"given up after {MOST_FAILURES} failures in a row"
+    assert reason(answers[-1]) == (
+        f"given up after {MOST_FAILURES} failures in a row, the last: status 500 (attempt 1 of 1)"
+    )
+    assert isinstance(answers[-1], ChatFailure) and answers[-1].is_final
+
+
+def test_refused_questions_end_a_run_much_later() -> None:
+    with serving(lambda body, number: Reply(status=400, message="too long")) as server:
+        model = model_at(server)
+        answers = [model.complete([ask(str(i))])[0] for i in range(MOST_FAILURES * REFUSALS_A_FAILURE + 1)]
+    assert len(server.bodies) == MOST_FAILURES * REFUSALS_A_FAILURE
+    assert "status 400 'too long'" in reason(answers[-1])
+    assert [isinstance(a, ChatFailure) and a.is_final for a in answers] == [False] * 40 + [True]
+
+
+def test_one_question_has_an_end() -> None:
+    with serving(lambda body, number: Reply(status=500, headers={"Retry-After": "30"})) as server:
+        (answer,) = model_at(server, total=20.0, attempts=9).complete([ask()])
+    assert reason(answer) == "status 500 (attempt 1 of 1)"
+    assert len(server.bodies) == 1
 
 
 def test_nothing_listens() -> None:
     model = EndpointChatModel(
-        "test", CallBudget(), address="http://127.0.0.1:9/v1", patience=QUICK, sleep=lambda s: None
+        "test", CallBudget(), place=Place("http://127.0.0.1:9/v1"), patience=QUICK, sleep=lambda s: None
     )
     assert reason(model.complete([ask()])[0]) == "the connection failed or broke off (attempt 3 of 3)"
 
@@ -181,6 +223,10 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
         ("logprobs", "This model does not support logprobs", {"n_top_tokens": 5}),
         ("seed", "unexpected field: seed", {"seed": 1}),
         ("n", "multiple choices are not supported", {"n_samples": 3}),
+        ("n", "bad request", {"n_samples": 3, "n_top_tokens": 4, "seed": 3, "json_schema": SCHEMA}),
+        ("max_tokens", "unsupported, use 'max_completion_tokens' instead", {}),
+        ("temperature", "temperature does not support 0", {}),
+        ("top_p", "top_p is unknown", {"top_p": 0.5}),
     ],
 )
 def test_what_a_server_does_not_take_is_left_out(refused: str, message: str, fields: dict[str, Any]) -> None:
@@ -200,6 +246,40 @@ def test_what_a_server_does_not_take_is_left_out(refused: str, message: str, fie
         refused in body or (body.get("response_format") or {}).get("type") == refused
         for body in server.bodies
     ) == (2 if refused == "response_format" else 1)
+
+
+def test_the_named_parameter_is_to_blame() -> None:
+    def script(body: dict[str, Any], number: int) -> Reply:
+        bad = Reply(status=422, message="cannot", details={"param": "logprobs"})
+        return bad if "logprobs" in body else Reply()
+
+    with serving(script) as server:
+        model = model_at(server)
+        model.complete([ask(json_schema=SCHEMA, n_top_tokens=2, seed=1)])
+    assert [sorted(body) for body in server.bodies] == [
+        sorted({*server.bodies[1], "logprobs", "top_logprobs"}),
+        ["max_tokens", "messages", "model", "response_format", "seed", "temperature"],
+    ]
+    assert model.habits.refused == {"logprobs"}
+
+
+def test_a_text_that_is_to_blame_leaves_no_mark() -> None:
+    def script(body: dict[str, Any], number: int) -> Reply:
+        return Reply(status=400, message="bad") if "evil" in body["messages"][1]["content"] else Reply()
+
+    with serving(script) as server:
+        model = model_at(server)
+        first, second = (model.complete([ask(text, json_schema=SCHEMA)])[0] for text in ("evil", "good"))
+    assert reason(first) == "status 400 'bad'"
+    assert isinstance(second, ChatReply)
+    assert model.habits.refused == set()
+    assert server.bodies[-1]["response_format"]["type"] == "json_schema"
+
+
+def test_samples_that_are_there_are_kept() -> None:
+    with serving(lambda body, number: Reply(("one",)) if number == 0 else Reply(status=500)) as server:
+        (answer,) = model_at(server, attempts=1).complete([ask(n_samples=3)])
+    assert answer == ChatReply(("one",), {}, 7, 3)
 
 
 def test_samples_that_are_drawn_one_by_one_have_seeds_of_their_own() -> None:
@@ -235,7 +315,7 @@ def test_a_400_that_nothing_explains_is_a_failure() -> None:
 
 def test_a_pickled_model_works_and_holds_no_key() -> None:
     with serving(lambda body, number: Reply()) as server:
-        model = EndpointChatModel("test", CallBudget(), address=server.address, patience=QUICK)
+        model = EndpointChatModel("test", CallBudget(), place=Place(server.address, KEY), patience=QUICK)
         model.complete([ask()])
         data = pickle.dumps(model)
         again = pickle.loads(data)
@@ -244,9 +324,40 @@ def test_a_pickled_model_works_and_holds_no_key() -> None:
     assert KEY not in repr(model) + repr(vars(model))
 
 
+def test_a_pickled_model_keeps_the_secrets_of_its_address_out() -> None:
+    model = EndpointChatModel("test", CallBudget(), place=Place("http://me:word@host/v1?key=word", KEY))
+    data = pickle.dumps(model)
+    assert b"word" not in data
+    assert KEY.encode() not in data
+    assert pickle.loads(data).address == "http://host/v1"
+    assert "word" not in repr(model) + repr(Place("http://me:word@host/v1?key=word", KEY))
+
+
+def test_a_key_goes_to_the_address_of_its_own_pair_only() -> None:
+    both = {"OPENAI_API_KEY": "a", "OPENAI_BASE_URL": "http://one/v1"}
+    assert place_of(both) == Place("http://one/v1", "a")
+    assert place_of({"OPENAI_API_KEY": "a"}).address.startswith("https://api.openai.com")
+    assert place_of({**both, "RIF_LLM_BASE_URL": "http://two/v1"}) == Place("http://two/v1", "")
+    assert place_of({**both, "RIF_LLM_BASE_URL": "http://two", "RIF_LLM_KEY": "b"}) == Place(
+        "http://two", "b"
+    )
+
+
+def test_an_unencrypted_key_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://far.example/v1")
+    with pytest.warns(UserWarning, match=r"the key for http://far\.example/v1 is sent unencrypted"):
+        load_chat_model("llm:tiny")
+
+
+def test_patience_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("RIF_LLM_RPM", "30"), ("RIF_LLM_TIMEOUT", "5"), ("RIF_LLM_CONCURRENCY", "2")):
+        monkeypatch.setenv(name, value)
+    assert Patience.from_environment() == Patience(seconds=5, total=10, concurrency=2, per_minute=30)
+
+
 def test_versions_tell_model_and_address_apart_and_no_secret() -> None:
     def version(model: str, address: str) -> str:
-        return EndpointChatModel(model, CallBudget(), address=address).version
+        return EndpointChatModel(model, CallBudget(), place=Place(address)).version
 
     one = version("a", "http://host/v1")
     assert one == version("a", "http://me:pass@host/v1?key=1")
@@ -272,6 +383,8 @@ def test_loading_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("llm:x", {"OPENAI_BASE_URL": "localhost:8000"}, "OPENAI_BASE_URL must be an http"),
         ("llm:x", {"RIF_LLM_RPM": "fast"}, "RIF_LLM_RPM must be calls a minute above 0, got 'fast'"),
         ("llm:x", {"RIF_LLM_RPM": "0"}, "RIF_LLM_RPM must be"),
+        ("llm:x", {"RIF_LLM_TIMEOUT": "nan"}, "RIF_LLM_TIMEOUT must be seconds above 0"),
+        ("llm:x", {"OPENAI_API_KEY": "kéy"}, "OPENAI_API_KEY holds characters that no header may have"),
         ("llm:gguf:absent.gguf", {}, "no such file: give the path of a GGUF file"),
         ("llm:hf:./absent", {}, "no such folder: give a folder or a hub name"),
     ],

@@ -109,3 +109,48 @@ def test_rules_stand_around_it_and_pickle_drops_the_store(tmp_path: Path) -> Non
     copy.propose([GOOD])
     assert copy.n_calls == 1
     assert repr(copy).startswith("StoredProposer(<")
+
+
+class Failing(Echo):
+    """Has no answer for some tokens, and says so."""
+
+    last_failures: Mapping[TokenContext, str] = {}
+    silent: tuple[TokenContext, ...] = ()
+
+    def propose(self, contexts: Sequence[TokenContext]) -> list[tuple[Candidate, ...]]:
+        self.last_failures = {c: "no answer" for c in contexts if c in self.silent}
+        return [
+            () if c in self.silent else row
+            for c, row in zip(contexts, super().propose(contexts), strict=True)
+        ]
+
+    def take_notes(self) -> list[str]:
+        return ["told"]
+
+    def take_calls(self) -> int:
+        return 3
+
+
+def test_what_failed_is_not_kept() -> None:
+    store = DictStore()
+    bare = Failing()
+    bare.silent = (GOOD,)
+    proposer = StoredProposer(bare, store)
+    expected = Echo().propose([OTHER_GOOD])
+    assert proposer.propose([GOOD, OTHER_GOOD]) == [(), *expected]
+    assert proposer.last_failures == {GOOD: "no answer"}
+    assert len(store.values) == 1
+    # No candidates is an answer: the first token has none and is not asked again.
+    bare.silent, bare.asked = (), []
+    nothing = TokenContext(TEXT, 0, 1)
+    assert proposer.propose([nothing, GOOD]) == [(), *Echo().propose([GOOD])]
+    assert proposer.last_failures == {} and bare.asked == [nothing, GOOD]
+    bare.asked = []
+    proposer.propose([nothing, GOOD, OTHER_GOOD])
+    assert bare.asked == []
+
+
+def test_notes_and_calls_are_passed_on() -> None:
+    proposer = StoredProposer(Failing(), None)
+    assert (proposer.take_notes(), proposer.take_calls()) == (["told"], 3)
+    assert (StoredProposer(Echo(), None).take_notes(), StoredProposer(Echo(), None).take_calls()) == ([], 0)

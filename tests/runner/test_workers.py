@@ -9,10 +9,11 @@ from rif_plugins.core.results import Record
 from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import Example
 from rif_plugins.runner import Audit
-from rif_plugins.runner.workers import _SHARD, Cost, _shards
+from rif_plugins.runner.costs import Cost
+from rif_plugins.runner.shards import SHARD, cut_into_shards
 
 # More than two shards, so that two workers have something to do.
-ROWS = [(f"{'He' if i % 2 else 'She'} cooked {i} good meals, a good meal.", 1) for i in range(2 * _SHARD + 3)]
+ROWS = [(f"{'He' if i % 2 else 'She'} cooked {i} good meals, a good meal.", 1) for i in range(2 * SHARD + 3)]
 
 
 def records(folder: Path, workers: int, **changes: object) -> tuple[list[Record], dict]:
@@ -23,12 +24,13 @@ def records(folder: Path, workers: int, **changes: object) -> tuple[list[Record]
 
 
 def test_examples_are_dealt_out_in_order() -> None:
-    examples = [Example(str(i), "He ran.", 1) for i in range(2 * _SHARD + 1)]
-    shards = list(_shards(examples, 1))
-    assert [len(shard) for shard in shards] == [_SHARD, _SHARD, 1]
-    assert [example for shard in shards for example in shard] == examples
-    assert list(_shards([], 2)) == []
-    assert [len(shard) for shard in _shards(examples[:9], 2)] == [2, 2, 2, 2, 1]
+    examples = [Example(str(i), "He ran.", 1) for i in range(2 * SHARD + 1)]
+    shards = list(cut_into_shards(examples, 1))
+    assert [len(shard.examples) for shard in shards] == [SHARD, SHARD, 1]
+    assert [shard.number for shard in shards] == [0, 1, 2]
+    assert [example for shard in shards for example in shard.examples] == examples
+    assert list(cut_into_shards([], 2)) == []
+    assert [len(shard.examples) for shard in cut_into_shards(examples[:9], 2)] == [2, 2, 2, 2, 1]
 
 
 def test_costs_add_up() -> None:

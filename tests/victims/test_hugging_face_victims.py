@@ -120,6 +120,35 @@ def test_position_embeddings_limit_the_length_too(tmp_path: Path) -> None:
     assert victim.predict(["good " * 100]).shape == (1, 2)
 
 
+class _Command:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.filterwarnings("ignore:the weights of")
+def test_a_pickle_file_cannot_run_code(tmp_path: Path) -> None:
+    where = save(tmp_path / "evil", BertForSequenceClassification(config()), safe=False)
+    torch.save({"x": _Command(tmp_path / "ran")}, where / "pytorch_model.bin")
+    with pytest.raises(VictimError, match="cannot load the model"):
+        load_victim(str(where))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_safetensors_win_over_a_pickle_file_beside_them(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    where = save(tmp_path / "both", BertForSequenceClassification(config()))
+    torch.save({"x": _Command(tmp_path / "ran")}, where / "pytorch_model.bin")
+    assert load_victim(str(where)).predict(["he"]).shape == (1, 3)
+    assert not (tmp_path / "ran").exists()
+    assert not [warning for warning in recwarn if "pickle" in str(warning.message)]
+
+
 def test_pickled_weights_are_warned_about(tmp_path: Path) -> None:
     where = save(tmp_path / "old", BertForSequenceClassification(config()), safe=False)
     with pytest.warns(UserWarning, match=r"the weights of .*old are a pickle file.*only if you trust"):

@@ -35,7 +35,6 @@ def test_labels_given_by_the_user_win() -> None:
 @pytest.mark.parametrize(
     ("spec", "options", "message"),
     [
-        ("llm:llama", {"prompt": "p.txt"}, r"llm:llama: language models as victims are not available yet"),
         ("embedded", {"prompt": "p.txt"}, r"--prompt goes with --model llm:NAME only"),
         ("  ", {}, r"--model is empty: expected a Hugging Face folder or name, a file\.py"),
         ("embedded", {"output": "scores"}, r"must be auto, probabilities or logits, got 'scores'"),

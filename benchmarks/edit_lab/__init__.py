@@ -1,0 +1,1 @@
+"""Parts of ``benchmarks/edits.py``: how good are the edits that a filter lets pass?"""

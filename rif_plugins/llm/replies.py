@@ -1,0 +1,66 @@
+"""From the bytes of a chat completion to a reply."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from rif_plugins.llm.attempts import AttemptError, one_line
+from rif_plugins.llm.base import ChatReply
+
+_MOST_TOKENS = 10**9
+
+
+def reply_of(raw: bytes) -> ChatReply:
+    """The reply that a server sent.
+
+    Raises:
+        AttemptError: It is no chat completion; another attempt may give one.
+    """
+    try:
+        data = json.loads(raw)
+        choices = data["choices"]
+        texts = tuple(_text(choice["message"]) for choice in choices)
+        if not texts:
+            raise ValueError
+        usage = data.get("usage") or {}
+        return ChatReply(
+            texts,
+            first_tokens_of(choices[0]),
+            _count(usage.get("prompt_tokens")),
+            _count(usage.get("completion_tokens")),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError):
+        start = one_line(raw[:80].decode("utf-8", "replace"))
+        raise AttemptError(f"answered no chat completion but {start!r}") from None
+
+
+def first_tokens_of(choice: Any) -> dict[str, float]:
+    """Log-probabilities of the alternatives of the first token; of one text for several, the largest."""
+    content = (choice.get("logprobs") or {}).get("content") or []
+    found: dict[str, float] = {}
+    for one in (content[0].get("top_logprobs") or [content[0]]) if content else []:
+        value = float(one["logprob"])
+        if math.isfinite(value):
+            token = _writable(str(one["token"]))
+            found[token] = max(value, found.get(token, -math.inf))
+    return found
+
+
+def _text(message: Any) -> str:
+    """The text of a message; some servers send it in parts, and none at all for a refusal."""
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content)
+    return _writable(str(content or ""))
+
+
+def _writable(text: str) -> str:
+    """The text without halves of letters, which no file takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _count(value: Any) -> int:
+    number = int(value or 0)
+    return number if 0 <= number <= _MOST_TOKENS else 0
