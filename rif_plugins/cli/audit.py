@@ -36,6 +36,7 @@ examples:
   rif audit --model embedded --data embedded --out out
   rif audit --model ./my-bert --data reviews.csv --sensitive gender,race --out out
   rif audit --model victim.py --data test.jsonl --out out --fail-under rif_rate=0.9 --junit out/rif.xml
+  rif audit --model llm:NAME --prompt prompt.txt --labels negative,positive --data reviews.csv --out out
 
 Settings can also stand in rif.toml or in RIF_* environment variables. Exit codes: 0 done, 1 --fail-under not
 met, 2 a mistake in the command, 3 done, but some examples ended in an error, 130 interrupted (Ctrl-C), 143

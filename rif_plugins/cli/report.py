@@ -239,6 +239,8 @@ def _summary(run: RunResult, folder: Path) -> dict[str, Any]:
 
     settings = run.configuration.get("settings") or {}
     summary = summarise_run(run.records, run.configuration, seed=int(settings.get("seed") or 0))
+    # What models were asked after the search is not in the records.
+    summary |= {name: run.summary[name] for name in ("judge", "language_models") if name in run.summary}
     controls = read_controls(folder, run.configuration)
     return summary if controls is None else {**summary, "controls": controls}
 

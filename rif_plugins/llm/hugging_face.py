@@ -38,6 +38,8 @@ class HuggingFaceChatModel(LocalChatModel):
         self, source: str, budget: CallBudget, *, gguf_file: str | None = None, version: str | None = None
     ) -> None:
         folder = Path(source).expanduser()
+        if not folder.is_dir() and (source.startswith((".", "~")) or folder.is_absolute()):
+            raise UsageError(f"llm:hf:{source}: no such folder: give a folder or a hub name")
         name = f"gguf:{gguf_file}" if gguf_file else f"hf:{folder.name if folder.is_dir() else source}"
         super().__init__(f"llm:{name}", version or "", budget)
         self._place = str(folder) if folder.is_dir() else source

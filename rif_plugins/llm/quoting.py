@@ -10,9 +10,10 @@ _ESCAPED = re.compile(r"[<>\[\]{}|]")
 
 
 def quoted(text: str) -> str:
-    r"""``text`` as a JSON string on one printable line; brackets, invisible and directional characters escaped.
+    r"""``text`` as a JSON string on one printable line.
 
-    So nothing in a text can end its string, a line or a turn of the conversation, and it still reads as it is.
+    Brackets, invisible and directional characters are escaped, so that nothing in a text can end its string,
+    a line or a turn of the conversation; all else stays readable.
 
     >>> quoted('a "b" <|end|>')
     '"a \\"b\\" \\u003c\\u007cend\\u007c\\u003e"'

@@ -26,6 +26,7 @@ SCHEMA = "rif-replay/1"
 STOP_REASON = "replayed"
 TEXTS = ("original", "similar", "perturbed_original", "perturbed_similar")
 _BLOCK = 256
+_CHAT_SETTINGS = ("llm_samples", "llm_max_tokens", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,8 @@ def replay_options(
     if not spec:
         raise UsageError("the run does not tell which model it audited: name one with --model")
     output = victim_output or ("auto" if model else settings.get("victim_output") or "auto")
-    names = None if model else options.get("label_names")
+    is_chat = str(spec).startswith("llm:")
+    names = options.get("label_names") if is_chat or not model else None
     return AuditOptions(
         model=str(spec),
         data="",
@@ -153,7 +155,9 @@ def replay_options(
             batch_size=str(settings.get("batch_size") or Settings().batch_size),
             entailment="none",
             cache="off",
+            **{key: settings[key] for key in _CHAT_SETTINGS if is_chat and settings.get(key) is not None},
         ),
+        prompt=Path(options["prompt"]) if is_chat and options.get("prompt") else None,
         label_names=tuple(map(str, names)) if names else None,
         device=device or options.get("device"),
         max_length=max_length if max_length or model else options.get("max_length"),

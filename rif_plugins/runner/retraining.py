@@ -206,7 +206,9 @@ def _options_of(run: RunResult) -> AuditOptions:
     """The options of the run, for the same search on another model."""
     stored = run.configuration.get("options") or {}
     values = run.configuration.get("settings") or {}
-    plain = {key: value for key, value in values.items() if key in FIELDS and value is not None}
+    # Searches are compared here, not judged.
+    left_out = ("judge", "results")
+    plain = {k: v for k, v in values.items() if k in FIELDS and k not in left_out and v is not None}
     names = run.configuration.get("label_names") or None
     return replace(
         replay_options(run),

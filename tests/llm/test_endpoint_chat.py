@@ -223,7 +223,6 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
         ("logprobs", "This model does not support logprobs", {"n_top_tokens": 5}),
         ("seed", "unexpected field: seed", {"seed": 1}),
         ("n", "multiple choices are not supported", {"n_samples": 3}),
-        ("n", "bad request", {"n_samples": 3, "n_top_tokens": 4, "seed": 3, "json_schema": SCHEMA}),
         ("max_tokens", "unsupported, use 'max_completion_tokens' instead", {}),
         ("temperature", "temperature does not support 0", {}),
         ("top_p", "top_p is unknown", {"top_p": 0.5}),
@@ -246,6 +245,18 @@ def test_what_a_server_does_not_take_is_left_out(refused: str, message: str, fie
         refused in body or (body.get("response_format") or {}).get("type") == refused
         for body in server.bodies
     ) == (2 if refused == "response_format" else 1)
+
+
+def test_what_nobody_names_is_guessed_once() -> None:
+    def script(body: dict[str, Any], number: int) -> Reply:
+        return Reply(status=400, message="bad request") if "n" in body else Reply()
+
+    with serving(script) as server:
+        model = model_at(server)
+        for text in "ab":
+            model.complete([ask(text, n_samples=2, n_top_tokens=4, seed=3, json_schema=SCHEMA)])
+    assert [len(body) - 4 for body in server.bodies] == [5, 5, 4, 2, 1, 1, 1, 1]
+    assert model.habits.refused == {"json_schema", "response_format", "logprobs", "n"}
 
 
 def test_the_named_parameter_is_to_blame() -> None:
