@@ -38,7 +38,7 @@ _SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
     "properties": {"rating": {"type": "integer", "enum": list(range(LOWEST, HIGHEST + 1))}},
 }
-_ANSWER_TOKENS = 64
+_ANSWER_TOKENS = 256
 _SEED_BITS = 31
 _LONGEST_REASON = 200
 _RESAMPLES = 1000

@@ -12,7 +12,7 @@ _NAMES = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _KEYS = ("rating", "score", "grade", "answer")
 _LONGEST = 4000
 
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 # Not the lower end of a range ("4-5", "4 or 5"), and no percentage.
 _NUMBER = (
     r"(?P<number>[-−]?\d{1,6}(?:\.\d+)?|one|two|three|four|five)\b"
@@ -29,6 +29,7 @@ _LABELLED = re.compile(
 _LEADING = re.compile(rf"\A[\s*_`\"'(#]*{_NUMBER}{_OF}(?=[*_`\"')]*\s*(?:\Z|\n|[.,;:!(–—-]))", re.IGNORECASE)
 _OUT_OF = re.compile(rf"\b{_NUMBER}\s*(?:/|out\s+of)\s*(?P<of>\d{{1,6}}(?:\.\d+)?|five|ten)\b", re.IGNORECASE)
 _BARE = re.compile(r"(?<![\w.])(?P<number>[-−]?\d{1,6}(?:\.\d+)?)(?![\w%])")
+_AT_END = re.compile(r"\d[\s*_`\"')\].!]*\Z")
 _REFUSAL = re.compile(
     r"\b(?:can(?:no|['’])t|can not|unable|won['’]t|will not|refuse|decline|sorry|apologi[sz]e|as an ai)\b",
     re.IGNORECASE,
@@ -47,8 +48,8 @@ def parse_rating(text: str) -> tuple[int | None, str]:
     """The rating that an answer gives, and ``""``; or None and the reason.
 
     Read in this order: JSON, a labelled number (*Rating: 4*), a number at the start, *4 out of 5*, the one
-    number of the text. Of a refusal only a labelled number counts. Nothing is guessed: halves, other scales
-    and answers with two different ratings give None.
+    number of a text that ends with it. Of a refusal only the first three count. Nothing is guessed: halves,
+    other scales and answers with two different ratings give None.
 
     >>> parse_rating("4/5"), parse_rating('{"rating": 5}'), parse_rating("I rate it four out of five.")
     ((4, ''), (5, ''), (4, ''))
@@ -67,7 +68,7 @@ def parse_rating(text: str) -> tuple[int | None, str]:
         found = _of_match(first)
     if found is None and _REFUSAL.search(plain):
         return None, REFUSED
-    return found or _single(_OUT_OF, plain) or _single(_BARE, plain) or (None, UNREADABLE)
+    return found or _single(_OUT_OF, plain) or _last_number(plain) or (None, UNREADABLE)
 
 
 def _single(pattern: re.Pattern[str], text: str) -> tuple[int | None, str] | None:
@@ -76,6 +77,12 @@ def _single(pattern: re.Pattern[str], text: str) -> tuple[int | None, str] | Non
     if len(found) > 1:
         return None, AMBIGUOUS
     return next(iter(found), None)
+
+
+def _last_number(text: str) -> tuple[int | None, str] | None:
+    """The one number of a text where it ends with it; others count something (*differ in 2 words*)."""
+    found = _single(_BARE, text)
+    return found if found is None or found[1] == AMBIGUOUS or _AT_END.search(text) else None
 
 
 def _of_match(match: re.Match[str]) -> tuple[int | None, str]:

@@ -82,10 +82,10 @@ class ParquetTable:
             for place in range(metadata.num_columns):
                 chunk = metadata.row_group(group).column(place)
                 if chunk.path_in_schema in names and chunk.total_uncompressed_size > _MAX_CHUNK_BYTES:
+                    size = chunk.total_uncompressed_size >> 20
                     raise DataError(
-                        f"{self.name}: column {shown(chunk.path_in_schema)} has a part of "
-                        f"{chunk.total_uncompressed_size >> 20} MB, expected {_MAX_CHUNK_BYTES >> 20} at most: "
-                        "write the file with smaller row groups"
+                        f"{self.name}: column {shown(chunk.path_in_schema)} has a part of {size} MB, "
+                        f"expected {_MAX_CHUNK_BYTES >> 20} at most: write the file with smaller row groups"
                     )
         return packed
 

@@ -81,9 +81,9 @@ def place_of(environment: Mapping[str, str] | None = None) -> Place:
 
 
 class Connections:
-    """Clients that are free for the next request; each has a connection of its own.
+    """Lines that are free for the next request.
 
-    A client that a request has to be torn away from is closed: that is the only way to end the reading of a
+    A line that a request has to be torn away from is closed: that is the only way to end the reading of a
     server that sends a byte now and then for ever.
 
     Args:
@@ -94,10 +94,11 @@ class Connections:
     def __init__(self, place: Place, max_bytes: int) -> None:
         self._place = place
         self._max_bytes = max_bytes
-        self._free: list[Any] = []
-        self._busy: list[Any] = []
+        self._free: list[_Line] = []
+        self._busy: list[_Line] = []
+        self._n_breaks = 0
         self._lock = threading.Lock()
-        weakref.finalize(self, _close_all, self._free)
+        weakref.finalize(self, _break_all, self._free)
 
     def post(self, body: dict[str, Any], seconds: float) -> bytes:
         """The server's whole answer to a request.
@@ -105,71 +106,97 @@ class Connections:
         Raises:
             AttemptError: There is none within ``seconds``, or one that is no answer.
         """
-        with self._client() as client:
-            is_late = threading.Event()
-            timer = threading.Timer(seconds, _break_off, (client, is_late))
+        with self._line() as line:
+            timer = threading.Timer(seconds, line.break_off)
             timer.daemon = True
             timer.start()
             try:
-                return self._asked(client, body, seconds)
+                raw, is_whole = line.asked(body, seconds, self._max_bytes)
             except Exception as error:  # whatever the client and what it stands on raise
-                if is_late.is_set() or "Timeout" in type(error).__name__:
+                if line.is_broken or "Timeout" in type(error).__name__:
                     raise AttemptError(f"no whole answer within {seconds:g} s") from None
-                raise self._told(error) from None
+                raise _told(error) from None
             finally:
                 timer.cancel()
+            if not is_whole:
+                raise AttemptError(f"answers more than {self._max_bytes} bytes", may_help=False)
+            return raw
 
     def close(self) -> None:
         """Break off whatever is under way."""
         with self._lock:
-            clients = [*self._free, *self._busy]
+            self._n_breaks += 1
+            lines = [*self._free, *self._busy]
             self._free.clear()
-        _close_all(clients)
-
-    def _asked(self, client: Any, body: dict[str, Any], seconds: float) -> bytes:
-        openai = require("openai", purpose=PURPOSE)
-        limits = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
-        opened = client.chat.completions.with_streaming_response.create(**body, timeout=limits)
-        with opened as response:
-            raw, is_whole = _read(response, self._max_bytes)
-        if not is_whole:
-            raise AttemptError(f"answers more than {self._max_bytes} bytes", may_help=False)
-        return raw
+        _break_all(lines)
 
     @contextlib.contextmanager
-    def _client(self) -> Iterator[Any]:
+    def _line(self) -> Iterator[_Line]:
         with self._lock:
-            client = self._free.pop() if self._free else None
-        client = client or self._opened()
+            line, n_breaks = self._free.pop() if self._free else None, self._n_breaks
+        line = line or _Line(self._place)
         with self._lock:
-            self._busy.append(client)
+            self._busy.append(line)
+            is_broken_off = n_breaks != self._n_breaks
         try:
-            yield client
+            if is_broken_off:
+                raise AttemptError("broken off", may_help=False)
+            yield line
         except BaseException as error:
-            # After a refusal the connection is as good as before.
+            # After a refusal the line is as good as before.
             if not (isinstance(error, AttemptError) and 400 <= error.status < 500):
-                _close_all([client])
+                line.break_off()
             raise
         finally:
             with self._lock:
-                self._busy.remove(client)
-                if not client.is_closed():
-                    self._free.append(client)
+                self._busy.remove(line)
+                if not line.is_broken:
+                    self._free.append(line)
 
-    def _opened(self) -> Any:
+
+class _Line:
+    """A client with a connection of its own, for one request at a time."""
+
+    def __init__(self, place: Place) -> None:
         openai = require("openai", purpose=PURPOSE)
+        self._key = place.key
+        self._broken = threading.Event()
+        self._limits = openai.Timeout
         http_client = openai.DefaultHttpxClient(
             # A redirect would carry people's texts to who knows where; a proxy cannot reach this machine.
             follow_redirects=False,
-            trust_env=not self._place.is_loopback,
-            event_hooks={"response": [self._refuse]},
+            trust_env=not place.is_loopback,
+            event_hooks={"request": [self._watch], "response": [self._refuse]},
         )
-        return openai.OpenAI(
-            api_key=self._place.key or _NO_KEY,
-            base_url=self._place.address,
-            max_retries=0,
-            http_client=http_client,
+        self._client = openai.OpenAI(
+            api_key=place.key or _NO_KEY, base_url=place.address, max_retries=0, http_client=http_client
         )
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it was broken off and is of no more use."""
+        return self._broken.is_set()
+
+    def asked(self, body: dict[str, Any], seconds: float, max_bytes: int) -> tuple[bytes, bool]:
+        """At most ``max_bytes`` of the answer, and whether they are all; raises what the client raises."""
+        limits = self._limits(seconds, connect=min(seconds, _CONNECT_SECONDS))
+        opened = self._client.chat.completions.with_streaming_response.create(**body, timeout=limits)
+        with opened as response:
+            return _read(response, max_bytes)
+
+    def break_off(self) -> None:
+        """Close it, even while it waits for an answer."""
+        self._broken.set()
+        with contextlib.suppress(Exception):
+            self._client.close()
+
+    def _watch(self, request: Any) -> None:
+        request.extensions["trace"] = self._go_on
+
+    def _go_on(self, step: str, _: Any) -> None:
+        """Stop before the next step of a request: closing does not reach a connection that is being made."""
+        if self.is_broken and step.endswith(".started") and "close" not in step:
+            raise AttemptError("broken off", may_help=False)
 
     def _refuse(self, response: Any) -> None:
         """End an answer that is none before the client reads it: its length is bounded here."""
@@ -177,30 +204,25 @@ class Connections:
         if 200 <= status < 300:
             return
         raw, _ = _read(response, _MOST_ERROR_BYTES)
-        raise refusal(status, raw, response.headers.get("retry-after"), self._place.key)
-
-    def _told(self, error: BaseException) -> AttemptError:
-        """What went wrong; the messages of the libraries quote addresses, so only kinds are told."""
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, AttemptError):
-                return cause
-            cause = cause.__cause__ or cause.__context__
-        name = type(error).__name__
-        if name.endswith(("ConnectionError", "ConnectError", "ReadError", "WriteError", "ProtocolError")):
-            return AttemptError("the connection failed or broke off")
-        return AttemptError(f"the client failed ({name})", may_help=False)
+        raise refusal(status, raw, response.headers.get("retry-after"), self._key)
 
 
-def _break_off(client: Any, is_late: threading.Event) -> None:
-    is_late.set()
-    _close_all([client])
+def _told(error: BaseException) -> AttemptError:
+    """What went wrong; the messages of the libraries quote addresses, so only kinds are told."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, AttemptError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    name = type(error).__name__
+    if name.endswith(("ConnectionError", "ConnectError", "ReadError", "WriteError", "ProtocolError")):
+        return AttemptError("the connection failed or broke off")
+    return AttemptError(f"the client failed ({name})", may_help=False)
 
 
-def _close_all(clients: list[Any]) -> None:
-    for client in clients:
-        with contextlib.suppress(Exception):
-            client.close()
+def _break_all(lines: list[_Line]) -> None:
+    for line in lines:
+        line.break_off()
 
 
 def _read(response: Any, limit: int) -> tuple[bytes, bool]:

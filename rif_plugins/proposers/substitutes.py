@@ -28,9 +28,24 @@ from rif_plugins.proposers.readings import is_adjective, is_adverb, is_noun, ver
 STRICT_FILE = Path(__file__).resolve().parent / "data" / "substitutes.txt"
 SOURCE = "strict"
 
-_NOT_BUT = frozenset("nothing anything everything all everyone anyone none no last help also then".split())
-_MEASURES = frozenset("so too as how very not that this".split())
-_COMPARATIVES = frozenset("more less fewer better worse rather further".split())
+_NOT_BUT = frozenset(
+    [
+        "nothing",
+        "anything",
+        "everything",
+        "all",
+        "everyone",
+        "anyone",
+        "none",
+        "no",
+        "last",
+        "help",
+        "also",
+        "then",
+    ]
+)
+_MEASURES = frozenset(["so", "too", "as", "how", "very", "not", "that", "this"])
+_COMPARATIVES = frozenset(["more", "less", "fewer", "better", "worse", "rather", "further"])
 _COMPARATIVE_ENDING = re.compile(r"[a-z]{2,}er")
 _NEGATED = re.compile(r"\b(?:not|n['’]t|never|no)\b", re.IGNORECASE)
 _VERBS = BE_FORMS | HAVE_FORMS | DO_FORMS | MODALS
@@ -113,7 +128,8 @@ def read_substitutes(path: Path) -> dict[str, tuple[tuple[str, ...], tuple[str, 
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}; install the package again") from error
+        reason = error.strerror or error
+        raise DataError(f"cannot read {path}: {reason}; install the package again") from error
     table: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):

@@ -207,9 +207,11 @@ def _row(record: Mapping[str, Any]) -> TableRow:
     """
     token, candidate = _text(record, "token"), _text(record, "candidate")
     context_hash, source = _optional_text(record, "context_hash"), _optional_text(record, "source")
-    numbers = [_number(name, record.get(name)) for name in _NUMBERS]
+    forward, backward, score = (_number(name, record.get(name)) for name in _NUMBERS)
     is_accepted = record.get("accepted", True) not in (False, "false", "False")
-    return TableRow(token, candidate, context_hash, source or "table", *numbers, accepted=is_accepted)
+    return TableRow(
+        token, candidate, context_hash, source or "table", forward, backward, score, accepted=is_accepted
+    )
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:

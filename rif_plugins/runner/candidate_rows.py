@@ -158,7 +158,7 @@ class RowMaker:
         spans = word_spans(text)
         free = untouched(spans, sensitive)
         if phrases is not None:
-            longer = [Span(start, end) for start, end in phrases(text)]
+            longer = [Span(start, end) for start, end in sorted(phrases(text))]
             spans, free = [*spans, *longer], [*free, *untouched(longer, sensitive)]
         for span, is_free in zip(spans, free, strict=True):
             if is_free and can_stand_in_table(text[span.start : span.end]):

@@ -141,7 +141,6 @@ def read_table(options: TabularOptions) -> tuple[Any, IntArray, list[str]]:
     Raises:
         DataError: No such file, no such table, no row.
     """
-    pandas = require("pandas", purpose="tables")
     path = options.data
     if not path.is_file():
         raise DataError(f"no data file {str(path)!r}: expected a CSV, TSV or Parquet file with a header")
@@ -174,7 +173,7 @@ def read_table(options: TabularOptions) -> tuple[Any, IntArray, list[str]]:
 
 
 def _read_parquet(path: Path) -> Any:
-    """A Parquet file, once it is clear that its texts fit into memory: a few bytes may stand for gigabytes."""
+    """A Parquet file, if its texts fit into memory: a few bytes may stand for gigabytes."""
     pandas = require("pandas", purpose="tables")
     parquet = require("pyarrow.parquet", purpose="Parquet files")
     try:

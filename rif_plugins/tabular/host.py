@@ -1,7 +1,7 @@
 """Import ART without the folder that it makes in the user's home.
 
-When it is imported, ART writes ``~/.art/config.json``, which says where it keeps data sets that it downloads; no
-attack here needs one. A user who has the folder keeps it.
+When it is imported, ART writes ``~/.art/config.json``, which says where it keeps data sets that it downloads;
+no attack here needs one. A user who has the folder keeps it.
 """
 
 from __future__ import annotations

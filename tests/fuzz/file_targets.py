@@ -228,8 +228,12 @@ LOG = _rows(
     ("she [[said]]<SPLIT>no", "she [[told]]<SPLIT>no", 0.0, "Failed"),
 )
 RECORD = {
-    "schema": "rif-results/1", "id": "00ff", "example": "e1", "target": "robust_biased",
-    "status": "induced", "stop_reason": "found",
+    "schema": "rif-results/1",
+    "id": "00ff",
+    "example": "e1",
+    "target": "robust_biased",
+    "status": "induced",
+    "stop_reason": "found",
 }
 TARGETS = (
     Target("file.lexicon", _file("l.tsv", _lexicon), hostile.breaking(*LEXICON)),

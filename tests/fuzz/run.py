@@ -170,10 +170,8 @@ def _show(tallies: dict[str, Tally], first_seed: int, seconds: float) -> None:
     for name, tally in tallies.items():
         refused = tally.n_refused / max(1, tally.n_cases)
         rate = tally.n_cases / max(1e-9, tally.seconds)
-        print(
-            f"{name:<{width}}  {tally.n_cases:>9,}  {tally.n_hypothesis:>10,}  {refused:>8.1%}  {rate:>8,.0f}  "
-            f"{len(tally.failures)}"
-        )
+        figures = f"{tally.n_cases:>9,}  {tally.n_hypothesis:>10,}  {refused:>8.1%}  {rate:>8,.0f}"
+        print(f"{name:<{width}}  {figures}  {len(tally.failures)}")
     total = sum(tally.n_cases for tally in tallies.values())
     n_failures = sum(len(tally.failures) for tally in tallies.values())
     print(

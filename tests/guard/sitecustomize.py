@@ -1,8 +1,8 @@
 """No network in tests: a Python with this guard connects to this machine only.
 
-The tests load it themselves; the processes that they start find it through ``PYTHONPATH``, as Python imports a
-module of this name when it starts. The guard listens to Python's own audit events, which no code can take back,
-so that it holds for every library that uses Python's sockets.
+The tests load it themselves; the processes that they start find it through ``PYTHONPATH``, as Python imports
+a module of this name when it starts. The guard listens to Python's own audit events, which no code can take
+back, so that it holds for every library that uses Python's sockets.
 """
 
 from __future__ import annotations

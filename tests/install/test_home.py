@@ -52,16 +52,21 @@ def test_without_the_cache_nothing_is_left(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_attacks_on_tables_leave_their_files_in_the_cache(tmp_path: Path) -> None:
-    code = "from rif_plugins.tabular.host import import_host; import_host(); import rif_plugins.tabular.estimators"
+    code = (
+        "from rif_plugins.tabular.host import import_host; import_host()\n"
+        "import rif_plugins.tabular.estimators"
+    )
     assert all(name.startswith(".cache/") for name in left_at_home(tmp_path, "-c", code))
 
 
 @pytest.mark.slow
 def test_a_folder_of_art_that_is_there_stays_in_force(tmp_path: Path) -> None:
     code = (
+        "import json\n"
         "from pathlib import Path\n"
-        "(Path.home() / '.art').mkdir()\n"
-        "(Path.home() / '.art' / 'config.json').write_text('{\"ART_DATA_PATH\": \"' + str(Path.cwd()) + '\"}')\n"
+        "folder = Path.home() / '.art'\n"
+        "folder.mkdir()\n"
+        "(folder / 'config.json').write_text(json.dumps({'ART_DATA_PATH': str(Path.cwd())}))\n"
         "from rif_plugins.tabular.host import import_host; import_host()\n"
         "import art.config; assert art.config.ART_DATA_PATH == str(Path.cwd())\n"
     )

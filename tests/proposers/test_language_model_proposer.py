@@ -222,6 +222,7 @@ WORDS = ("good", "film", "ended")
         ('{"film": []}', [[], [], []]),
         ('{"film": ["movie", 3, null, ["x"], {"y": "z"}]}', [[], ["movie"], []]),
         ("", None),
+        ('<think>{"film": ["movie"]}', None),
         ("I cannot help with that.", None),
         ("[1, 2]", None),
         ('["movie", "picture"]', None),

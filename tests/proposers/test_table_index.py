@@ -122,9 +122,8 @@ def test_phrases_of_the_table_are_found_in_texts(tmp_path: Path) -> None:
     assert found_phrases == ["in spite of", "heavy rain", "in spite"]  # the longest, disjoint, in order
     assert [c.text for c in proposer.propose([here])[0]] == ["downpour"]
     assert proposer.phrases("Heavy rain.") == []
-    assert TableProposer(table(tmp_path / "u.jsonl", rows[3:4] + [{"token": "a", "candidate": "b"}])).phrases(
-        "He left in a"
-    ) == []  # fmt: skip
+    rows = [*rows[3:4], {"token": "a", "candidate": "b"}]
+    assert TableProposer(table(tmp_path / "u.jsonl", rows)).phrases("He left in a") == []
 
 
 def test_memory_is_a_few_bytes_a_row(tmp_path: Path) -> None:

@@ -414,8 +414,8 @@ def test_judges_rate_a_sample_after_the_run(
         counts = one["distribution"]
         assert counts["2"] + counts["5"] == 3
         assert one["mean"] == pytest.approx((2 * counts["2"] + 5 * counts["5"]) / 3)
-    assert told["agreement"][0]["judges"] == ["llm:a", "llm:b"]
-    assert told["agreement"][0]["within_one"] == 1.0
+    assert told["agreement"]["judges"] == ["llm:a", "llm:b"]
+    assert told["agreement"]["within_one"] == 1.0
     models = result.configuration["language_models"]
     assert models["names"] == ["llm:test", "llm:a", "llm:b"]
     assert run().summary.get("judge") is None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.picky_victim import Picky
-from fakes.runner_world import TEXTS, audit_options, found, write_victim
+from fakes.runner_world import TEXTS, KeywordVictim, audit_options, found, write_victim
+from fakes.scripted_server import Answer, serve
 
 from rif_plugins.core.results import Record
 from rif_plugins.core.victim import VictimCallError
@@ -91,6 +94,24 @@ def test_a_call_that_hangs_is_given_up(tmp_path: Path, sound: list[dict[str, Any
     assert "the victim gave no answer within 0.7 s for a batch of" in message
     assert "raise --victim-timeout, or mend the victim on that text" in message
     assert time.monotonic() - start < 600
+
+
+@pytest.mark.slow
+def test_a_server_that_is_too_slow_for_a_text_is_given_up(
+    tmp_path: Path, sound: list[dict[str, Any]]
+) -> None:
+    victim, never = KeywordVictim(), threading.Event()
+
+    def script(data: Any, number: int) -> Answer:
+        texts = data["texts"]
+        answer = {"probabilities": victim(texts).tolist()}
+        return Answer(answer, wait_for=never if any(BAD in text for text in texts) else None)
+
+    with serve(script) as server:
+        options = replace(audit_options(tmp_path, ROWS, victim_timeout=0.7), model=server.url)
+        result = Audit.prepare(options).run(tmp_path / "out")
+        never.set()
+    assert "the victim gave no answer within 0.7 s" in check_error(result.records, sound)
 
 
 def test_a_victim_that_ends_its_process_behind_a_time_limit(

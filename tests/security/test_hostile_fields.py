@@ -159,10 +159,21 @@ def test_a_formula_in_a_row_of_a_table_is_no_cell() -> None:
     for payload in FORMULAS:
         row = {payload: payload, "age": -3}
         record = {
-            "id": payload, "attack": payload, "row": 1, "outcome": "robust_biased", "label": payload,
-            "clean_outcome": "robust_fair", "prediction": payload, "similar_prediction": payload,
-            "original": row, "perturbed_original": row, "perturbed_similar": row, "changed": [payload],
-            "differs": [payload], "is_valid": True, "similarity": 0.5,
+            "id": payload,
+            "attack": payload,
+            "row": 1,
+            "outcome": "robust_biased",
+            "label": payload,
+            "clean_outcome": "robust_fair",
+            "prediction": payload,
+            "similar_prediction": payload,
+            "original": row,
+            "perturbed_original": row,
+            "perturbed_similar": row,
+            "changed": [payload],
+            "differs": [payload],
+            "is_valid": True,
+            "similarity": 0.5,
         }
         text = tabular_findings([record], (payload, "age"))
         cells = [cell for line in csv.reader(text.splitlines(keepends=True)) for cell in line]

@@ -41,6 +41,7 @@ def test_a_report_writes_the_same_files_whatever_a_run_is_called(tmp_path: Path,
     assert files_under(tmp_path) == {"a/b/out/findings.csv", "a/b/out/report.html", "a/b/out/records.parquet"}
 
 
+@pytest.mark.slow
 def test_charts_have_fixed_names(tmp_path: Path) -> None:
     run = fake_run(3, n_words=5)
     records = tuple(replace(r, target=f"../{r.target}") if r.target else r for r in run.records)

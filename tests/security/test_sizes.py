@@ -1,4 +1,4 @@
-"""Files that would fill the memory are refused by size: endless lines, huge files, packed bombs, deep nesting."""
+"""Files that would fill the memory are refused: endless lines, huge files, packed bombs, deep nesting."""
 
 from __future__ import annotations
 
