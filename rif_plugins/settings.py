@@ -20,6 +20,7 @@ from rif_plugins.errors import UsageError
 CONFIG_VARIABLE = "RIF_PLUGINS_CONFIG"
 CONFIG_FILE = "rif.toml"
 PREFIX = "RIF_"
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class Settings:
         lexicon: A lexicon file, used with the embedded one; ``None`` means the embedded one alone.
         counterparts: Most similar texts of one example: a number (a seeded sample where there are more)
             or ``"all"``. The attack reports one pair an example, the worst that it finds.
-        proposer: Where replacement words come from: ``wordnet``, ``table:FILE``, ``masked-lm:NAME``,
-            ``llm:NAME``, or several with commas between them.
+        proposer: Where replacements come from: ``wordnet``, ``table:FILE``, ``masked-lm:NAME``,
+            ``llm:NAME``, ``phrases:llm:NAME``, or several with commas between them.
         entailment: The entailment scorer: ``embedded``, ``hf:NAME``, ``cosine:NAME`` (the ablation) or
             ``none``.
         min_equivalence: Least bidirectional entailment of an admissible edit, 0 to 1.
@@ -176,10 +177,16 @@ def _read(file: Path) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise UsageError(f"{file} is larger than 1 MB: is it a settings file?")
         values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except UsageError:
+        raise
+    except RecursionError:
+        raise UsageError(f"{file}: not TOML that can be read: its lists are nested too deeply") from None
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror}); correct {CONFIG_VARIABLE}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise UsageError(f"{file}: not TOML ({error}); write lines like `min_equivalence = 0.8`") from error
     for key in values:
         if key not in FIELDS:
@@ -199,8 +206,15 @@ def _checked(key: str, raw: Any, place: str) -> Any:
     kind = _KINDS[key]
     try:
         return kind.parse(raw)
-    except ValueError:
-        raise UsageError(f"{place}: expected {kind.allowed}, got {raw!r}") from None
+    except (ValueError, OverflowError):
+        raise UsageError(f"{place}: expected {kind.allowed}, got {_shown(raw)}") from None
+
+
+def _shown(raw: Any) -> str:
+    try:
+        return repr(raw)
+    except (ValueError, RecursionError):  # a number of thousands of digits cannot be written
+        return f"a value of type {type(raw).__name__}"
 
 
 def _text(raw: Any) -> str:
@@ -278,7 +292,9 @@ _KINDS: dict[str, _Kind] = {
     "lexicon": _Kind("the path of a lexicon file", lambda raw: Path(_text(raw))),
     "counterparts": _Kind('"all" or a whole number from 1', _or_word("all", "all", _whole_number(1))),
     "proposer": _Kind(
-        '"wordnet", "table:FILE", "masked-lm:NAME", "llm:NAME", or several with commas between them', _text
+        '"wordnet", "table:FILE", "masked-lm:NAME", "llm:NAME", "phrases:llm:NAME", or several with commas '
+        "between them",
+        _text,
     ),
     "entailment": _Kind('"embedded", "hf:NAME", "cosine:NAME" or "none"', _text),
     "min_equivalence": _Kind("a number above 0, up to 1", _fraction),

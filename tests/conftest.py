@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,3 +73,10 @@ def run_python(tmp_path: Path) -> RunPython:
         )
 
     return run
+
+
+# A loaded machine draws slowly; that is no property of the code under test.
+hypothesis.settings.register_profile(
+    "loaded", suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None
+)
+hypothesis.settings.load_profile("loaded")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rif_plugins.cli.arguments import CommandParser
 from rif_plugins.cli.audit_options import add_options, options_from
 from rif_plugins.cli.report import print_result, write_report
+from rif_plugins.core.addresses import without_secrets
 from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.errors import UsageError
@@ -142,7 +143,7 @@ def _prepared(options: AuditOptions, *, is_told: bool) -> Audit:
     from rif_plugins.runner.audit import Audit
 
     if is_told:
-        print(f"loading {options.model} and {options.data} ...", file=sys.stderr, flush=True)
+        print(f"loading {without_secrets(options.model)} and {options.data} ...", file=sys.stderr, flush=True)
     audit = Audit.prepare(options)
     for check in audit.checks:
         if check["status"] != "pass" and is_told:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rif_plugins.cli.arguments import CommandParser
 from rif_plugins.errors import UsageError
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
         finally:
             build.close()
     if given.format == "json":
-        print(json.dumps({"table": str(given.out), **build.configuration(), "counts": counts.to_dict()}))
+        print(json.dumps({"table": str(given.out), **build.configuration(), **_told(build, counts)}))
     elif not given.quiet:
         print(_text(build, counts, given.out))
     if build.stopped:
@@ -198,6 +198,12 @@ def _progress(steps: Iterable[int], total: int) -> Iterable[int]:
             yield number
 
 
+def _told(build: CandidateBuild, counts: CandidateCounts) -> dict[str, Any]:
+    """What was done, for programs."""
+    models = build.models.to_dict() if build.models is not None and build.models.is_used else None
+    return {"counts": counts.to_dict(), "language_models": models, "stopped": build.stopped}
+
+
 def _text(build: CandidateBuild, counts: CandidateCounts, table: Path) -> str:
     """What was done, in a few lines."""
     entailment = build.maker.entailment
@@ -223,10 +229,16 @@ def _text(build: CandidateBuild, counts: CandidateCounts, table: Path) -> str:
         f"table:      {table}, {counts.rows:,} rows; "
         + ("not finished" if build.stopped else f"use it with --proposer table:{table}"),
     ]
+    if build.models is not None and build.models.is_used:
+        told = build.models.to_dict()
+        lines.append(
+            f"models:     {', '.join(told['names'])}: {told['calls']:,} calls, {told['stored']:,} answers "
+            f"stored before, {told['prompt_tokens']:,} + {told['completion_tokens']:,} tokens"
+        )
+    if counts.unwritable:
+        lines.insert(3, f"  {counts.unwritable:,} left out: too long, or with control characters")
     if counts.unanswered:
         lines.insert(2, f"  {counts.unanswered:,} without an answer of the proposer")
-    if counts.unwritable:
-        lines.insert(-2, f"  {counts.unwritable:,} left out: too long, or with control characters")
     if not counts.rows and not build.stopped:
         lines.append(
             "the table is empty: no run can read it; try another proposer or a lower --min-equivalence"

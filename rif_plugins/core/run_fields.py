@@ -37,6 +37,45 @@ _OPTIONS = object_of(
         "max_length": _WHOLE,
     },
 )
+_MEAN = {"rated": is_whole, "mean": or_none(is_number)}
+_JUDGE = object_of(
+    {"sample": is_whole},
+    {
+        "error": is_text,
+        "targets": map_of(is_whole),
+        "judges": list_of(
+            object_of(
+                {"judge": is_text, **_MEAN},
+                {
+                    "unrated": is_whole,
+                    "interval": or_none(list_of(is_number)),
+                    **dict.fromkeys(("reasons", "distribution"), map_of(is_whole)),
+                    "by_target": map_of(object_of(_MEAN, {})),
+                },
+            )
+        ),
+        "agreement": object_of(
+            {"judges": list_of(is_text), "n": is_whole},
+            dict.fromkeys(("kappa", "within_one", "same"), or_none(is_number)),
+        ),
+        "lowest": list_of(
+            object_of(
+                dict.fromkeys(("original", "edited", "target"), is_text),
+                {"record": is_text, "scores": list_of(or_none(is_number))},
+            )
+        ),
+    },
+)
+_COUNTERS = ("calls", "stored", "failed", "prompt_tokens", "completion_tokens", "cost")
+_LANGUAGE_MODELS = object_of(
+    {},
+    {
+        **dict.fromkeys(_COUNTERS, is_number),
+        "names": list_of(is_text),
+        "max_calls": _WHOLE,
+        "victim": object_of({}, {"name": is_text, "method": is_text, "samples": is_whole}),
+    },
+)
 _CONFIGURATION: dict[str, tuple[Check, str]] = {
     **dict.fromkeys(("version", "model", "data", "data_sha256", "victim_fingerprint"), _TEXT),
     **dict.fromkeys(("victim_answers", "cache", "labels", "filter_order", "scorer"), _TEXT),
@@ -44,6 +83,7 @@ _CONFIGURATION: dict[str, tuple[Check, str]] = {
     **dict.fromkeys(("label_names", "targets"), _TEXTS),
     **dict.fromkeys(("n_examples", "n_resumed"), (_WHOLE, "a whole number")),
     **dict.fromkeys(("time", "cost"), (_AMOUNTS, "numbers from 0 by name")),
+    "language_models": (or_none(_LANGUAGE_MODELS), "counters of language models"),
     "seconds": (or_none(is_number), "a number"),
     "versions": (or_none(map_of(is_text)), "versions by name"),
     "victim_checks": (or_none(list_of(_CHECK)), "a list of checks with name, status and message"),
@@ -104,6 +144,10 @@ def _problem(name: str, value: Any) -> str:
         return "" if map_of(map_of(is_whole))(value) else "whole numbers by target"
     if name in _FIGURES:
         return "" if map_of(_is_figure)(value) else "figures by name"
+    if name == "judge":
+        return "" if _JUDGE(value) else "ratings of judges"
+    if name == "language_models":
+        return "" if _LANGUAGE_MODELS(value) else "counters of language models"
     if name.startswith("n_"):
         return "" if value is None or is_whole(value) else "a whole number"
     return "" if _is_figure(value) else "a figure"

@@ -22,6 +22,7 @@ from rif_plugins.core.results import Record
 from rif_plugins.errors import DataError, UsageError
 
 RUN_SCHEMA = "rif-run/1"
+_MAX_BYTES = 64 << 20
 RUN_FILE = "run.json"
 RESULTS_FILE = "results.jsonl"
 SUMMARY_FILE = "summary.json"
@@ -101,7 +102,11 @@ def read_json(path: Path | str) -> dict[str, Any]:
     """
     source = Path(path)
     try:
+        if source.stat().st_size > _MAX_BYTES:
+            raise DataError(f"{source} is larger than {_MAX_BYTES >> 20} MB: expected a file of `rif audit`")
         data = json.loads(source.read_text(encoding="utf-8"))
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(
             f"{source} cannot be read ({error.strerror}): expected a file of `rif audit`"

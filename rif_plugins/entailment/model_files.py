@@ -11,6 +11,8 @@ from typing import Any
 from rif_plugins.errors import ScorerError
 from rif_plugins.optional import require
 
+_SAFE_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_PICKLED_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # These count positions from the padding token on, so two fewer are free.
 _OFFSET_POSITIONS = ("camembert", "longformer", "mpnet", "roberta", "xlm-roberta")
 
@@ -53,19 +55,43 @@ def load_pretrained(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            config = transformers.AutoConfig.from_pretrained(place)
+            config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
             if check is not None:
                 check(config)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(place)
-            model = getattr(transformers, class_name).from_pretrained(place, config=config)
-    except (OSError, ValueError, KeyError) as error:
-        if isinstance(error, ScorerError):
-            raise
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+            is_safe = _has_file(place, _SAFE_WEIGHTS)
+            is_pickled = not is_safe and _has_file(place, _PICKLED_WEIGHTS)
+        if is_pickled:
+            warnings.warn(
+                f"the weights of {source} are a pickle file (pytorch_model.bin), which can run code when "
+                "it is read: load it only if you trust its author, or save the model as safetensors",
+                UserWarning,
+                stacklevel=4,
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = getattr(transformers, class_name).from_pretrained(
+                place, config=config, use_safetensors=is_safe, trust_remote_code=False
+            )
+    except (ScorerError, UserWarning):
+        raise
+    except Exception as error:  # a damaged or refused pickle raises what it likes
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise ScorerError(
             f"cannot load the model {source!r}: expected a folder or a hub name of {kind}, got {reason}"
         ) from error
     return config, tokenizer, model
+
+
+def _has_file(source: str, names: tuple[str, ...]) -> bool:
+    cached_file = require("transformers.utils", purpose="models").cached_file
+    for name in names:
+        try:
+            if cached_file(source, name) is not None:
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def model_version(config: Any, folder: Path) -> str:

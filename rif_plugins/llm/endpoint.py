@@ -162,7 +162,11 @@ class EndpointChatModel:
                 return closed
             if not self.budget.take():
                 return used_up(self.budget)
+            before = time.monotonic()
             self._pace.wait()
+            end += time.monotonic() - before  # whoever waits for its turn is not late
+            if self._stop.is_set():
+                return ChatFailure("broken off")
             body = body_of(self.model, request, n_done, self.habits.refused | left_out)
             try:
                 reply = self._attempt(body, end)

@@ -110,6 +110,10 @@ class HuggingFaceChatModel(LocalChatModel):
         has_gpu = torch.cuda.is_available()
         options: dict[str, Any] = {"torch_dtype": "auto" if has_gpu else torch.float32}
         packed = {"gguf_file": self._gguf_file} if self._gguf_file else {}
+        # Its hints on its own options are not for the user of this package.
+        talk = transformers.utils.logging
+        level = talk.get_verbosity()
+        talk.set_verbosity_error()
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._place, **packed)
             model = (
@@ -124,6 +128,8 @@ class HuggingFaceChatModel(LocalChatModel):
             raise UsageError(
                 f"{self.name}: cannot be loaded ({line}): give a folder or a hub name"
             ) from error
+        finally:
+            talk.set_verbosity(level)
         self._model = model.eval().to("cuda" if has_gpu else "cpu")
 
     def __getstate__(self) -> dict[str, Any]:

@@ -95,7 +95,8 @@ def body_of(model: str, request: ChatRequest, n_done: int, without: Set[str]) ->
         )
     fields = {name: value for name, value in fields.items() if name not in without}
     if "max_tokens" in without:
-        fields["max_completion_tokens"] = request.max_tokens
+        # Older clients do not know the newer name.
+        fields["extra_body"] = {"max_completion_tokens": request.max_tokens}
     if "logprobs" in fields:
         fields["top_logprobs"] = min(_MOST_TOP, request.n_top_tokens)
     messages = [{"role": m.role, "content": _sendable(m.content)} for m in request.messages]

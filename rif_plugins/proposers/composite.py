@@ -26,8 +26,8 @@ class Ranker(Protocol):
 
     name: str
 
-    def fits(self, context: TokenContext, texts: Sequence[str]) -> list[float | None]:
-        """For each text how well it fits, relative to the token itself (1 is as well as the token).
+    def fits(self, asked: Sequence[tuple[TokenContext, Sequence[str]]]) -> list[list[float | None]]:
+        """For each text of each token how well it fits, relative to the token (1 is as well as the token).
 
         None where it cannot tell, such as for a word that its vocabulary lacks.
         """
@@ -82,7 +82,7 @@ class CompositeProposer(BaseProposer):
         error: Exception | None = None
         for number, member in enumerate(self.members):
             try:
-                answers.append(member.propose(contexts))
+                answers.append(_asked(member, contexts))
                 self.last_failures.update(getattr(member, "last_failures", {}))
             except Exception as raised:  # whatever a member written elsewhere raises
                 error = raised
@@ -91,6 +91,13 @@ class CompositeProposer(BaseProposer):
         if error is not None and not answers:
             raise error
         return [_in_turn(lists) for lists in zip(*answers, strict=True)]
+
+    def phrases(self, text: str) -> list[tuple[int, int]]:
+        """Spans of several words that members have candidates for."""
+        found: set[tuple[int, int]] = set()
+        for member in self.members:
+            found.update(getattr(member, "phrases", _no_phrases)(text))
+        return sorted(found)
 
     def take_notes(self) -> list[str]:
         """What went wrong since the last call of this method, each reason once."""
@@ -118,6 +125,19 @@ class CompositeProposer(BaseProposer):
                 ProposerWarning,
                 stacklevel=4,
             )
+
+
+def _no_phrases(text: str) -> Sequence[tuple[int, int]]:
+    return ()
+
+
+def _asked(member: Proposer, contexts: Sequence[TokenContext]) -> list[tuple[Candidate, ...]]:
+    """A member's candidates; one that names no phrases is not asked about any."""
+    if hasattr(member, "phrases"):
+        return member.propose(contexts)
+    words = [context for context in contexts if not any(char.isspace() for char in context.token)]
+    found = dict(zip(words, member.propose(words), strict=True))
+    return [found.get(context, ()) for context in contexts]
 
 
 class RankedProposer(BaseProposer):
@@ -157,8 +177,12 @@ class RankedProposer(BaseProposer):
 
     def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
         """The fitting candidates."""
-        found = self.proposer.propose(contexts)
-        return [self._ranked(c, candidates) for c, candidates in zip(contexts, found, strict=True)]
+        found = dict(zip(contexts, self.proposer.propose(contexts), strict=True))
+        asked = [
+            (c, [candidate.text for candidate in candidates]) for c, candidates in found.items() if candidates
+        ]
+        fits = {c: fits for (c, _), fits in zip(asked, self.ranker.fits(asked), strict=True)}
+        return [self._ranked(found[c], fits.get(c, ())) for c in contexts]
 
     def take_notes(self) -> list[str]:
         """What went wrong in the wrapped proposer since the last call of this method, if it tells."""
@@ -168,14 +192,12 @@ class RankedProposer(BaseProposer):
         """Calls that the wrapped proposer made since the last call of this method, if it tells."""
         return int(getattr(self.proposer, "take_calls", int)())
 
-    def _ranked(self, context: TokenContext, candidates: Sequence[Candidate]) -> list[Candidate]:
-        if not candidates:
-            return []
-        fits = self.ranker.fits(context, [candidate.text for candidate in candidates])
-        judged = [(fit, c) for fit, c in zip(fits, candidates, strict=True) if fit is not None]
-        kept = [pair for pair in judged if pair[0] >= self.least]
-        unknown = [c for fit, c in zip(fits, candidates, strict=True) if fit is None]
-        return [c for _, c in sorted(kept, key=lambda pair: -pair[0])] + unknown
+    def _ranked(self, candidates: Sequence[Candidate], fits: Sequence[float | None]) -> list[Candidate]:
+        pairs = list(zip(fits, candidates, strict=True))
+        kept = [(fit, c) for fit, c in pairs if fit is not None and fit >= self.least]
+        return [c for _, c in sorted(kept, key=lambda pair: -pair[0])] + [
+            c for fit, c in pairs if fit is None
+        ]
 
 
 def _in_turn(lists: Sequence[Iterable[Candidate]]) -> Iterator[Candidate]:

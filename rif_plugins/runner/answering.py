@@ -48,7 +48,10 @@ class AnswerDesk:
         return answers
 
     def judges(self, asked: Sequence[tuple[ExampleTask, Judge]]) -> list[Any]:
-        """Whether each state keeps the meaning of its unedited text, or why that is unknown."""
+        """Whether each state keeps the meaning of its unedited text, or why that is unknown.
+
+        Of states whose ``S_eq`` is asked for, that number: they were accepted before, so it is remembered.
+        """
         if self.entailment is None:
             return [[True] * len(request.states) for _, request in asked]
         start = time.perf_counter()
@@ -58,12 +61,11 @@ class AnswerDesk:
         ]
         answers: list[Any]
         try:
-            answers = list(self.entailment.accepts_many(pairs, [task.filter_count for task, _ in asked]))
+            answers = self._judged(self.entailment, pairs, asked)
         except Exception:
             # Alone, so that what the scorer cannot take fails the example that wants it and no other.
             answers = [
-                self._judged_alone(self.entailment, part, task)
-                for part, (task, _) in zip(pairs, asked, strict=True)
+                self._judged_alone(self.entailment, part, one) for part, one in zip(pairs, asked, strict=True)
             ]
         seconds = time.perf_counter() - start
         self.clock.entailment += seconds
@@ -93,11 +95,30 @@ class AnswerDesk:
             return error
 
     @staticmethod
+    def _judged(
+        entailment: EntailmentFilter,
+        pairs: Sequence[Sequence[tuple[str, str]]],
+        asked: Sequence[tuple[ExampleTask, Judge]],
+    ) -> list[Any]:
+        usual = [i for i, (_, request) in enumerate(asked) if not request.is_graded]
+        counts = [asked[i][0].filter_count for i in usual]
+        answers: list[Any] = [None] * len(asked)
+        for i, verdicts in zip(
+            usual, entailment.accepts_many([pairs[i] for i in usual], counts), strict=True
+        ):
+            answers[i] = verdicts
+        for i, (task, request) in enumerate(asked):
+            if request.is_graded:
+                rows = entailment.rows
+                answers[i] = [verdict.score for verdict in entailment.check_many(pairs[i])]
+                task.filter_count.rows += entailment.rows - rows
+        return answers
+
     def _judged_alone(
-        entailment: EntailmentFilter, pairs: Sequence[tuple[str, str]], task: ExampleTask
+        self, entailment: EntailmentFilter, pairs: Sequence[tuple[str, str]], asked: tuple[ExampleTask, Judge]
     ) -> Any:
         try:
-            return entailment.accepts_many([pairs], [task.filter_count])[0]
+            return self._judged(entailment, [pairs], [asked])[0]
         except Exception as error:
             return scorer_failure(entailment, error)
 

@@ -68,7 +68,7 @@ def audit(
             options[name] = tuple(word.strip() for word in options[name].split(","))
         elif options.get(name) is not None:
             options[name] = tuple(options[name])
-    _whole_numbers({**options, "workers": workers})
+    _check_numbers({**options, "workers": workers})
     if resume and out is None:
         raise UsageError("resume=True needs the folder of the earlier run: give out")
     if options.get("prompt") is not None:
@@ -112,13 +112,17 @@ def _name_classes(options: dict[str, Any], model: Any) -> None:
     options["labels"], options["label_names"] = parse_labels([given], names and tuple(names), model)
 
 
-def _whole_numbers(options: Mapping[str, Any]) -> None:
+def _check_numbers(options: Mapping[str, Any]) -> None:
     for name, least in (("limit", 1), ("offset", 0), ("query_budget", 1), ("max_length", 1), ("workers", 1)):
         value = options.get(name)
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise UsageError(f"{name} must be a whole number from {least}, got {value!r}")
+    seconds = options.get("victim_timeout")
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 < seconds < float("inf")):
+        raise UsageError(f"victim_timeout must be seconds above 0, got {seconds!r}")
 
 
 def _victim(model: Any) -> Victim:

@@ -174,6 +174,9 @@ def build_proposer(options: AuditOptions, parts: Parts) -> Proposer:
         settings.proposer,
         max_candidates=settings.max_candidates,
         protected=lambda word: lexicon.is_sensitive(word) or word.casefold() in protected,
+        chat_models=parts.models,
+        store=parts.store,
+        seed=settings.seed,
     )
 
 

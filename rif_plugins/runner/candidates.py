@@ -107,8 +107,12 @@ class CandidateBuild:
         self._seen: set[bytes] = set()
 
     @classmethod
-    def prepare(cls, options: CandidateOptions) -> CandidateBuild:
+    def prepare(cls, options: CandidateOptions, models: LanguageModels | None = None) -> CandidateBuild:
         """Load everything that the options name.
+
+        Args:
+            options: The options.
+            models: The language models; None makes them from the settings.
 
         Raises:
             UsageError: Something cannot be loaded; the message says what and how to mend it.
@@ -130,10 +134,10 @@ class CandidateBuild:
             raise UsageError("--cosine goes with another filter: here the filter is a cosine already")
         cosine = None if options.cosine is None else load_scorer(f"cosine:{options.cosine}")
         store = open_store(cache=settings.cache, folder=settings.cache_dir, size=settings.cache_size)
-        models = LanguageModels(settings, store)
+        models = models or LanguageModels(settings, store)
         maker = RowMaker(
             source,
-            _proposer(options, source, models),
+            _proposer(options, source, models, store),
             None if scorer is None else _filter(scorer, settings, store),
             # Only its scores are read.
             cosine=None if cosine is None else EntailmentFilter(cosine, scope=settings.scope, veto=None),
@@ -264,12 +268,17 @@ class CandidateBuild:
         return new
 
 
-def _proposer(options: CandidateOptions, source: PairSource, models: LanguageModels) -> Proposer:
+def _proposer(
+    options: CandidateOptions, source: PairSource, models: LanguageModels, store: SQLiteStore | None
+) -> Proposer:
     protected = {word.casefold() for word in options.protect}
     return load_proposer(
         options.settings.proposer,
         max_candidates=options.settings.max_candidates,
         protected=lambda word: source.lexicon.is_sensitive(word) or word.casefold() in protected,
+        chat_models=models,
+        store=store,
+        seed=options.settings.seed,
     )
 
 

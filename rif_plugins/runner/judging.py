@@ -8,16 +8,17 @@ from typing import Any
 from rif_plugins.core.results import Record
 from rif_plugins.errors import RIFError
 from rif_plugins.runner.language_models import LanguageModels
-from rif_plugins.runner.options import AuditOptions
+from rif_plugins.runner.options import AuditOptions, proposing_models
 
 
 def load_judges(options: AuditOptions, models: LanguageModels) -> None:
-    """Load the judges before the hours of a run, so that a mistake in a name is not found after them.
+    """Load judges, and language models that propose, before the hours of a run and before it has a folder.
 
     Raises:
         UsageError: One cannot be loaded.
     """
-    for spec in options.settings.judge or ():
+    settings = options.settings
+    for spec in (*proposing_models(settings.proposer), *(settings.judge or ())):
         models(spec)
 
 

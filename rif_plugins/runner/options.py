@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from rif_plugins.core.addresses import without_secrets
 from rif_plugins.core.example_sweep import SweepPlan
 from rif_plugins.core.outcomes import ALL_TARGETS
 from rif_plugins.core.reach import ReachSettings, optimism_for
@@ -159,6 +160,16 @@ def parse_labels(
     return labels, classes or label_names
 
 
+def proposing_models(proposer: str) -> tuple[str, ...]:
+    """The language models that a proposer asks.
+
+    >>> proposing_models("wordnet, llm:a, phrases:llm:gguf:b.gguf")
+    ('llm:a', 'llm:gguf:b.gguf')
+    """
+    names = (part.strip().removeprefix("phrases:") for part in proposer.split(","))
+    return tuple(name for name in names if name.startswith("llm:"))
+
+
 def check_language_models(options: AuditOptions, workers: int = 1) -> None:
     """Refuse what does not go with a language model in this run.
 
@@ -176,8 +187,7 @@ def check_language_models(options: AuditOptions, workers: int = 1) -> None:
         raise UsageError(
             f"--victim-timeout does not go with --model {options.model}: its client has one of its own"
         )
-    asks = is_victim or any(part.strip().startswith("llm:") for part in settings.proposer.split(","))
-    if asks and workers > 1:
+    if (is_victim or proposing_models(settings.proposer)) and workers > 1:
         raise UsageError(
             f"--workers {workers} does not go with language models, whose calls one process counts: leave it "
             "at 1 (several questions are asked at the same time), or propose from a table of `rif candidates "
@@ -190,4 +200,6 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, str):
+        return without_secrets(value)  # a key may stand in the query of an address
     return str(value) if isinstance(value, Path) else value

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rif_plugins.core.run_fields import check_configuration
 from rif_plugins.core.run_result import RESULTS_FILE, RUN_FILE, read_json
 from rif_plugins.errors import UsageError
 from rif_plugins.runner.options import AuditOptions
@@ -62,6 +63,7 @@ def earlier_run(out: Path, configuration: Mapping[str, Any]) -> dict[str, Any] |
     if not (out / RESULTS_FILE).exists():
         return None
     earlier = read_json(out / RUN_FILE)
+    check_configuration(earlier, out / RUN_FILE)
     _refuse_another(earlier, configuration, out)
     return earlier
 

@@ -62,7 +62,7 @@ class Sweep:
         self.source = source
         self.proposer = proposer
         self.entailment = entailment
-        self.plan = plan or SweepPlan()
+        self.plan = replace(plan or SweepPlan(), admits_all=entailment is None)
         self.seed = seed
         self.query_budget = query_budget
         self.token_saliency = token_saliency
@@ -103,6 +103,7 @@ class Sweep:
             yield from self._label(task)
         if not task.pairs:
             return None
+        task.add_phrases(self.source, self.proposer, self.clock)
         sweep = yield from sweep_example(
             task.members,
             task.label,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rif_plugins.core.members import member_spans
 from rif_plugins.core.pairs import Pair, Span
+from rif_plugins.core.phrases import Phrases
 from rif_plugins.core.sides import SpanSide
 from rif_plugins.core.stores import text_keys
 from rif_plugins.core.victim import Budget
@@ -79,7 +81,7 @@ class ExampleTask:
         allowance: What it may still ask.
         budget: Its victim rows; they are counted here and limited by the allowance.
         filter_count: Its entailment rows.
-        n_proposer_calls: Tokens that the proposer was asked about.
+        n_proposer_calls: Tokens and phrases that the proposer was asked about.
         n_llm_calls: Calls to a language model that the proposer made for it.
         notes: What went wrong on the way without ending its search.
         seconds: Its share of the batches it took part in.
@@ -116,20 +118,64 @@ class ExampleTask:
         clock: Clock,
         query_budget: int | None,
     ) -> ExampleTask:
-        """Cut the texts into tokens; candidates are proposed when the search first asks for them."""
+        """Cut the texts into tokens; candidates are proposed when the search first asks for them.
+
+        Phrases are added by ``add_phrases``.
+        """
         # Two rows a pair are kept back, so that what is found can be asked again.
         reserved = 0 if query_budget is None else min(2 * len(pairs), query_budget // 4)
         task = cls(example, list(pairs), [], Allowance(query_budget, reserved))
-        texts = [example.text, *(pair.similar for pair in pairs)]
-        spans = member_spans(example.text, task.pairs, source.sensitive_spans)
-        for number, (text, found) in enumerate(zip(texts, spans, strict=True)):
-            words = _Words(text, found, proposer, clock, task)
-            task.members.append(SpanSide(text, "similar" if number else "original", found, words))
+        task._cut(source, proposer, clock, None)
         return task
+
+    def add_phrases(self, source: PairSource, proposer: Proposer, clock: Clock) -> None:
+        """Ask a proposer that knows phrases for those of every text, and make positions of them.
+
+        Apart from ``open``, because it may call a model, whose errors belong to the search of the example.
+        """
+        phrases = getattr(proposer, "phrases", None)
+        if phrases is None:
+            return
+
+        def asked(text: str) -> Sequence[tuple[int, int]]:
+            with _asking(proposer, clock, self):
+                return [(int(start), int(end)) for start, end in phrases(text)]
+
+        self._cut(source, proposer, clock, asked)
+
+    def _cut(self, source: PairSource, proposer: Proposer, clock: Clock, phrases: Phrases | None) -> None:
+        texts = [self.example.text, *(pair.similar for pair in self.pairs)]
+        spans = member_spans(self.example.text, self.pairs, source.sensitive_spans, phrases)
+        self.members = []
+        for number, (text, found) in enumerate(zip(texts, spans, strict=True)):
+            words = _Words(text, found, proposer, clock, self)
+            self.members.append(SpanSide(text, "similar" if number else "original", found, words))
+
+
+@contextmanager
+def _asking(proposer: Proposer, clock: Clock, task: ExampleTask) -> Iterator[None]:
+    """Time a call of the proposer, name its errors, and take over what it has to say."""
+    start = time.perf_counter()
+    try:
+        yield
+    except RIFError:
+        raise
+    except Exception as error:
+        what = str(error).splitlines()[0] if str(error) else ""
+        raise ProposerCallError(
+            f"the proposer {proposer.name} raised {type(error).__name__}: {what}"
+        ) from error
+    finally:
+        seconds = time.perf_counter() - start
+        clock.proposer += seconds
+        task.seconds += seconds
+        for note in getattr(proposer, "take_notes", tuple)():
+            task.note(str(note))
+        task.n_llm_calls += int(getattr(proposer, "take_calls", int)())
 
 
 class _Words:
-    """The candidates of one text, all tokens proposed in one call."""
+    """The candidates of one text, all tokens and phrases proposed in one call."""
 
     def __init__(
         self, text: str, spans: Mapping[int, Span], proposer: Proposer, clock: Clock, task: ExampleTask
@@ -152,26 +198,7 @@ class _Words:
         return self.found.get((start, end), ())
 
     def _asked(self, contexts: Sequence[TokenContext]) -> list[tuple[str, ...]]:
-        start = time.perf_counter()
-        try:
+        with _asking(self.proposer, self.clock, self.task):
             found = self.proposer.propose(contexts)
-        except RIFError:
-            raise
-        except Exception as error:
-            what = str(error).splitlines()[0] if str(error) else ""
-            raise ProposerCallError(
-                f"the proposer {self.proposer.name} raised {type(error).__name__}: {what}"
-            ) from error
-        finally:
-            seconds = time.perf_counter() - start
-            self.clock.proposer += seconds
-            self.task.seconds += seconds
-            self._hear()
         self.task.n_proposer_calls += len(contexts)
         return [tuple(candidate.text for candidate in candidates) for candidates in found]
-
-    def _hear(self) -> None:
-        """Take over what the proposer has to say about its last calls, where it is one that does."""
-        for note in getattr(self.proposer, "take_notes", tuple)():
-            self.task.note(str(note))
-        self.task.n_llm_calls += int(getattr(self.proposer, "take_calls", int)())

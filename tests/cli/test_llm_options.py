@@ -39,11 +39,16 @@ def world(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def rating(script: Script) -> Script:
+    """Answers the questions of a judge too."""
+    return lambda request: script(request) if "<text>" in request.messages[-1].content else "4"
+
+
 @contextmanager
 def server(
     script: Script, failures: Callable[[int], Answer | None] = lambda _: None
 ) -> Iterator[ScriptedServer]:
-    with serve(served(script, failures)) as found:
+    with serve(served(rating(script), failures)) as found:
         yield found
 
 
@@ -208,6 +213,24 @@ def test_samples_and_a_limit_of_calls(world: Path, rif_here: Here) -> None:
     samples = [r.uncertainty for r in read_records(world / "more" / "results.jsonl") if r.is_evaluated]
     assert samples
     assert all("standard_error" in found["original"] for found in samples)
+
+
+def test_report_and_replay_of_such_a_run(
+    world: Path, rif_here: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with server(keyword_script()) as model:
+        code, _, err = rif_here(model.url, "--out", "out", "--limit", "4", "--judge", "llm:test")
+        assert code == 0, err
+        before = told(world / "out", "summary.json")
+        assert before["judge"]["sample"] > 0
+        assert main(["report", "out", "--quiet"]) == 0
+        assert told(world / "out", "summary.json") == before
+        n = len(model.requests)
+        assert main(["replay", "out", "--format", "json"]) == 0, capsys.readouterr().err
+        replayed = json.loads(capsys.readouterr().out)
+        assert len(model.requests) > n  # it is asked, whatever the cache holds
+    assert replayed["is_same_model"] is True
+    assert replayed["holds"]["value"] == 1.0
 
 
 def test_answers_are_not_kept_without_a_cache(world: Path, rif_here: Here) -> None:

@@ -64,8 +64,8 @@ def test_a_text_has_only_the_phrases_that_its_own_words_were_given_for() -> None
     [
         ((0, 6), "holds a swapped word"),
         ((9, 13), "one word"),
-        ((9, 16), "cuts a word at its end"),
-        ((10, 18), "cuts a word at its start"),
+        ((9, 20), "cuts a word at its end"),
+        ((10, 23), "cuts a word at its start"),
         ((9, 99), "leaves the text"),
         ((-5, 6), "starts before the text"),
         ((18, 9), "ends before it starts"),
@@ -112,6 +112,10 @@ def test_other_marks_around_the_same_words_are_another_phrase() -> None:
     )
     assert there(Span(0, 7)) == Span(0, 7)
     assert there(Span(3, 12)) is None
+    text, other = "so good; film", "so good, film"
+    there = PhraseMap(text, other, word_spans(text), word_spans(other))
+    assert there(Span(0, 7)) == Span(0, 7)
+    assert there(Span(3, 13)) is None
 
 
 def test_phrases_of_a_pair_stand_behind_its_tokens_on_both_sides() -> None:

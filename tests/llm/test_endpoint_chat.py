@@ -243,6 +243,7 @@ def test_what_a_server_does_not_take_is_left_out(refused: str, message: str, fie
     assert isinstance(first, ChatReply)
     assert isinstance(second, ChatReply)
     assert len(first.texts) == fields.get("n_samples", 1)
+    assert all({"max_tokens", "max_completion_tokens"} & set(body) for body in server.bodies)
     assert sum(
         refused in body or (body.get("response_format") or {}).get("type") == refused
         for body in server.bodies
@@ -430,6 +431,14 @@ def test_the_pace_spaces_calls() -> None:
     now[0] = 100.0
     pace.wait()
     assert slept == [2.0, 4.0]
+
+
+def test_waiting_for_a_turn_takes_no_time_from_the_answer() -> None:
+    with serving(lambda body, number: Reply()) as server:
+        patience = Patience(total=1.5, per_minute=30)  # two seconds from call to call
+        model = EndpointChatModel("test", CallBudget(), place=Place(server.address), patience=patience)
+        answers = model.complete([ask("a"), ask("b")])
+    assert all(isinstance(answer, ChatReply) for answer in answers)
 
 
 def test_the_circuit_closes_again_after_an_answer() -> None:

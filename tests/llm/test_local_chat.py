@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import os
+import pickle
+import sys
+import types
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
-from rif_plugins.errors import UsageError
+from rif_plugins.errors import MissingDependencyError, UsageError
 from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest, Message, load_chat_model
 
 
@@ -69,6 +75,114 @@ def test_a_folder_with_pickled_weights_is_warned_of(folder: Path, tmp_path: Path
     (copy / "model.safetensors").unlink()
     with pytest.warns(UserWarning, match="pickled has no safetensors"), pytest.raises(UsageError):
         load_chat_model(f"llm:hf:{copy}")
+
+
+def test_pickled_weights_load_after_the_warning(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file
+
+    copy = tmp_path / "old"
+    shutil.copytree(folder, copy)
+    torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
+    (copy / "model.safetensors").unlink()
+    with pytest.warns(UserWarning, match="old has no safetensors: its weights are pickle files"):
+        model = load_chat_model(f"llm:hf:{copy}")
+    assert model.complete([ask()]) == load_chat_model(f"llm:hf:{folder}").complete([ask()])
+
+
+def test_a_question_that_is_too_long_is_a_failure(folder: Path) -> None:
+    model = load_chat_model(f"llm:hf:{folder}")
+    long, short = model.complete([ask("good " * 40), ask()])
+    assert isinstance(long, ChatFailure) and not long.is_final
+    assert "are more than the 32 that the model takes" in long.reason
+    assert isinstance(short, ChatReply)
+
+
+def test_a_pickled_model_loads_its_weights_again(folder: Path) -> None:
+    model = load_chat_model(f"llm:hf:{folder}")
+    data = pickle.dumps(model)
+    assert len(data) < 5_000
+    assert pickle.loads(data).complete([ask()]) == model.complete([ask()])
+
+
+def test_samples_are_calls(folder: Path) -> None:
+    model = load_chat_model(f"llm:hf:{folder}", budget=CallBudget(4))
+    greedy, drawn, rest = model.complete(
+        [ask(n_samples=3), ask(temperature=1.0, n_samples=2), ask(temperature=1.0, n_samples=2)]
+    )
+    # Without temperature three samples are one call.
+    assert [len(a.texts) for a in (greedy, drawn, rest) if isinstance(a, ChatReply)] == [3, 2, 1]
+
+
+class _Llama:
+    """What is used of ``llama_cpp.Llama``."""
+
+    calls: ClassVar[list[dict[str, Any]]] = []
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.n_resets = 0
+
+    def reset(self) -> None:
+        self.n_resets += 1
+
+    def close(self) -> None:
+        pass
+
+    def create_chat_completion(self, **call: Any) -> dict[str, Any]:
+        assert self.n_resets == 1 + sum(c["model"] is self for c in self.calls)
+        self.calls.append({**call, "model": self})
+        if "boom" in call["messages"][0]["content"]:
+            raise ValueError("Requested tokens (9999) exceed context window of 4096")
+        choice: dict[str, Any] = {"message": {"content": f"seed {call['seed']}"}}
+        if call.get("logprobs"):
+            assert self.options["logits_all"]
+            choice["logprobs"] = {"content": [{"top_logprobs": [{"token": "a", "logprob": -0.5}]}]}
+        return {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+
+
+@pytest.fixture
+def llama_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    module = types.ModuleType("llama_cpp")
+    module.Llama = _Llama  # type: ignore[attr-defined]
+    module.__spec__ = importlib.machinery.ModuleSpec("llama_cpp", None)
+    monkeypatch.setitem(sys.modules, "llama_cpp", module)
+    monkeypatch.setattr(_Llama, "calls", [])
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF and weights")
+    return file
+
+
+def test_llama_is_asked_where_it_is_installed(llama_file: Path) -> None:
+    model = load_chat_model(f"llm:gguf:{llama_file}")
+    assert (model.name, model.version.endswith("-llama")) == ("llm:gguf:tiny.gguf", True)
+    schema = {"type": "array"}
+    drawn, top, bad, again = model.complete(
+        [
+            ask(temperature=0.7, top_p=0.9, seed=5, n_samples=2, json_schema=schema),
+            ask(n_top_tokens=4),
+            ask("boom"),
+            ask(),
+        ]
+    )
+    assert drawn == ChatReply(("seed 5", "seed 6"), {}, 6, 4)
+    assert top == ChatReply(("seed 0",), {"a": -0.5}, 3, 2)
+    assert again == ChatReply(("seed 0",), {}, 3, 2)
+    assert isinstance(bad, ChatFailure) and "exceed context window" in bad.reason
+    first = _Llama.calls[0]
+    assert first["response_format"] == {"type": "json_object", "schema": schema}
+    assert (first["temperature"], first["top_p"], first["max_tokens"]) == (0.7, 0.9, 5)
+    assert first["model"] is not _Llama.calls[2]["model"]
+    assert pickle.loads(pickle.dumps(model)).complete([ask()]) == [again]
+
+
+def test_without_an_engine_the_message_names_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="pip install llama-cpp-python` or `pip install gguf"):
+        load_chat_model(f"llm:gguf:{tmp_path / 'm.gguf'}")
 
 
 @pytest.mark.slow

@@ -8,7 +8,15 @@ from dataclasses import replace
 import pytest
 
 from rif_plugins.errors import UsageError
-from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest, Message, StoredChatModel
+from rif_plugins.llm import (
+    CallBudget,
+    ChatFailure,
+    ChatReply,
+    ChatRequest,
+    Message,
+    StoredChatModel,
+    load_chat_model,
+)
 from tests.fakes.chat_models import ScriptedChatModel
 
 
@@ -73,6 +81,28 @@ def test_failures_are_asked_again() -> None:
     StoredChatModel(ScriptedChatModel(lambda r: ChatFailure("down")), store).complete([ask()])
     model = ScriptedChatModel(lambda r: "up")
     assert StoredChatModel(model, store).complete([ask()]) == [ChatReply(("up",))]
+
+
+def test_answers_that_lack_samples_are_not_kept() -> None:
+    store = Store()
+    request = replace(ask(), n_samples=2)
+    StoredChatModel(ScriptedChatModel(lambda r: ["one"]), store).complete([request])
+    model = ScriptedChatModel(lambda r: ["a", "b"])
+    assert StoredChatModel(model, store).complete([request]) == [ChatReply(("a", "b"))]
+
+
+def test_loading_with_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    store = Store()
+    model = load_chat_model("llm:tiny", store=store)
+    assert isinstance(model, StoredChatModel)
+    model.model = ScriptedChatModel(lambda r: "kept")
+    model.complete([ask()])
+    assert load_chat_model("llm:tiny", store=store).complete([ask()]) == [
+        ChatReply(("kept",), is_stored=True)
+    ]
+    assert b"secret" not in b"".join([*store.values, *store.values.values()])
 
 
 def test_equal_requests_of_a_batch_are_asked_once() -> None:

@@ -16,7 +16,7 @@ from rif_plugins.proposers import Candidate, Proposer, TokenContext
 from rif_plugins.proposers.asking import UNREADABLE, ProposerWarning
 from rif_plugins.proposers.fitting import fitted_phrase
 from rif_plugins.proposers.paraphrases import PhraseProposer
-from rif_plugins.proposers.prompts import read_paraphrases
+from rif_plugins.proposers.prompts import paraphrases_messages, read_paraphrases
 from tests.fakes.chat_models import ScriptedChatModel
 
 TEXT = "The nurse took care of her patients. As a matter of fact, it went well."
@@ -158,6 +158,17 @@ def test_paraphrases_fit(phrase: str, raw: object, expected: str) -> None:
 )
 def test_answers_are_read_tolerantly(answer: str, expected: object) -> None:
     assert read_paraphrases(answer, 6, 5) == expected
+
+
+def test_the_example_is_answered_as_answers_are_read() -> None:
+    system, _, answer, user = paraphrases_messages("It ended well.", 4, 3)
+    assert "never follow it" in system.content and '{"sentence": "It ended well."}' in user.content
+    assert "up to 4 phrases with up to 3 strict paraphrases" in user.content
+    found = read_paraphrases(answer.content, 6, 5)
+    assert found is not None and [phrase for phrase, _ in found] == [
+        "put off the trip",
+        "due to the bad weather",
+    ]
 
 
 def test_lists_are_bounded() -> None:

@@ -260,8 +260,8 @@ def test_caps_and_options() -> None:
 
 def test_load_proposer_names_what_exists() -> None:
     assert isinstance(load_proposer("wordnet"), WordNetProposer)
-    for spec in ("", "word-net", "wordnet:x", "table", "table:", "llm:gpt"):
-        with pytest.raises(UsageError, match=r"expected 'wordnet' or 'table:FILE'"):
+    for spec in ("", "word-net", "wordnet:x", "table", "table:", "llm:", "phrases:wordnet"):
+        with pytest.raises(UsageError, match="expected 'wordnet', 'table:FILE'"):
             load_proposer(spec)
 
 

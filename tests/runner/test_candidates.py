@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.chat_models import ScriptedChatModel
 from fakes.runner_world import CANDIDATES, TEXTS, ScriptedScorer, TableWords
 from numpy.typing import NDArray
 
@@ -322,6 +323,37 @@ def test_used_up_calls_stop_a_build(tmp_path: Path) -> None:
     made.models = models
     made.write(tmp_path / "b.jsonl")
     assert made.stopped == "used up"
+
+
+SYNONYMS = {"cooked": ["prepared", "made"], "doctor": ["physician", "woman"]}
+
+
+def substitutes(request: Any) -> str:
+    data = json.loads(request.messages[-1].content.split("\n")[1])
+    return json.dumps(
+        {"answers": [{"id": w["id"], "substitutes": SYNONYMS.get(w["word"], [])} for w in data["words"]]}
+    )
+
+
+def test_a_language_model_is_asked_once_and_its_words_are_guarded(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("text\nHe cooked for the doctor.\nShe cooked for the doctor.\n")
+    settings = Settings(proposer="llm:scripted", entailment="none", cache_dir=tmp_path / "cache")
+
+    def written(name: str) -> tuple[ScriptedChatModel, list[dict[str, Any]]]:
+        models, model = LanguageModels(settings), ScriptedChatModel(substitutes)
+        models.add("llm:scripted", model)
+        made = CandidateBuild.prepare(CandidateOptions(str(tmp_path / "d.csv"), settings), models)
+        made.write(tmp_path / name)
+        made.close()
+        return model, rows_of(tmp_path / name)
+
+    model, rows = written("a.jsonl")
+    assert {row["candidate"] for row in rows} == {"prepared", "made", "physician"}  # no word about people
+    assert {row["source"] for row in rows} == {"llm:scripted"}
+    asked = [request.messages[-1].content for request in model.requests]
+    assert len(asked) == len(set(asked)) > 1
+    again, same = written("b.jsonl")
+    assert same == rows and again.requests == []  # the cache of the first run answers
 
 
 def test_phrases_are_searched_beside_words(tmp_path: Path) -> None:

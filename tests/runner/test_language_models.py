@@ -16,8 +16,9 @@ from fakes.runner_world import KeywordVictim, write_candidates, write_data
 from rif_plugins import audit
 from rif_plugins.core.result_files import read_records
 from rif_plugins.core.results import Record
+from rif_plugins.core.run_fields import check_configuration, check_summary
 from rif_plugins.core.run_result import RunResult
-from rif_plugins.errors import UsageError
+from rif_plugins.errors import DataError, UsageError
 from rif_plugins.llm import ChatFailure, ChatRequest
 from rif_plugins.runner.building import build_parts, build_sweep, decides_filter_first
 from rif_plugins.runner.judging import run_judges
@@ -379,6 +380,12 @@ def test_classes_of_a_model_that_is_no_language_model() -> None:
         audit(KeywordVictim(), list(ROWS), labels=("negative", "positive"), cache="off")
 
 
+@pytest.mark.parametrize("seconds", [0, -1.0, True, "3", float("inf"), float("nan")])
+def test_a_time_limit_is_a_number_of_seconds(seconds: Any) -> None:
+    with pytest.raises(UsageError, match=r"victim_timeout must be seconds above 0"):
+        audit(KeywordVictim(), list(ROWS), victim_timeout=seconds, cache="off")
+
+
 def test_labels_may_be_predicted(answer: Callable[[Script], Models], run: Callable[..., RunResult]) -> None:
     answer(keyword_script())
     result = run(labels="predicted", label_names="negative,positive")
@@ -474,3 +481,98 @@ def test_an_error_of_a_judge_stands_in_the_summary() -> None:
     options = AuditOptions("m", "d", Settings(judge=("llm:b",)))
     told = run_judges(options, models, [record])
     assert told == {"sample": 0, "judges": [], "error": "it fell over"}
+
+
+@pytest.mark.parametrize(
+    ("block", "value"),
+    [
+        ("judge", {}),
+        ("judge", {"sample": "many"}),
+        ("judge", {"sample": 1, "judges": [{"judge": "llm:a", "rated": 1, "mean": "high"}]}),
+        ("judge", {"sample": 1, "lowest": [{"original": "a", "edited": 3, "target": "t"}]}),
+        ("judge", {"sample": 1, "agreement": {"judges": ["a", "b"], "n": 1, "kappa": "x"}}),
+        ("language_models", {"calls": "9"}),
+        ("language_models", {"names": "llm:a"}),
+        ("language_models", {"victim": {"method": 3}}),
+    ],
+)
+def test_what_a_report_reads_of_language_models_is_checked(block: str, value: Any) -> None:
+    with pytest.raises(DataError, match=rf"summary\.json: {block} is "):
+        check_summary({block: value}, "summary.json")
+    if block == "language_models":
+        with pytest.raises(DataError, match=r"run\.json: language_models is "):
+            check_configuration({block: value}, "run.json")
+
+
+# -- proposers -----------------------------------------------------------------------------------------
+
+
+def proposing(folder: Path, proposer: str, **more: Any) -> RunResult:
+    """An audit of a plain model with language models among its proposers."""
+    table = f"table:{write_candidates(folder)}"
+    settings = {"entailment": "none", "cache": "off", "counterparts": 2, **more}
+    return audit(KeywordVictim(), list(ROWS), proposer=proposer.replace("TABLE", table), **settings)
+
+
+def told_of(result: RunResult) -> list[tuple[str, ...]]:
+    return sorted((r.id, r.status, r.perturbed_original, r.perturbed_similar) for r in result.records)
+
+
+def test_a_language_model_proposes(answer: Callable[[Script], Models], tmp_path: Path) -> None:
+    loaded = answer(
+        lambda _: json.dumps({"good": ["fine", "great"], "meal": ["supper"], "awful": ["gruesome"]})
+    )
+    result = proposing(tmp_path, "llm:x", seed=5)
+    assert {edit["to"] for record in result.findings for edit in record.edits} & {
+        "fine",
+        "supper",
+        "gruesome",
+    }
+    n = len(loaded[0].requests)
+    assert result.configuration["language_models"]["calls"] == n > 0
+    assert sum(record.queries.get("llm_calls", 0) for record in result.records) == n
+    assert proposing(tmp_path, "llm:x", seed=5).records[0].probabilities == result.records[0].probabilities
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (lambda _: ChatFailure("connection refused", is_final=True), "connection refused"),
+        (lambda _: "Sure! Here you go: bla bla", "proposer"),
+    ],
+)
+def test_a_dead_or_babbling_model_leaves_the_run_to_the_others(
+    answer: Callable[[Script], Models], tmp_path: Path, script: Script, reason: str
+) -> None:
+    answer(script)
+    with pytest.warns(UserWarning, match="llm:x") as warned:
+        result = proposing(tmp_path, "llm:x,TABLE")
+    assert len([one for one in warned if "llm:x" in str(one.message)]) == 1
+    assert told_of(result) == told_of(proposing(tmp_path, "TABLE"))
+    assert result.summary["n_errors"] == 0
+    notes = [note for record in result.records for note in record.notes]
+    assert notes
+    assert all("llm:x" in note for note in notes)
+    assert any(reason in note for note in notes)
+
+
+def test_victim_proposer_and_judge_share_one_limit(
+    answer: Callable[[Script], Models], run: Callable[..., RunResult], tmp_path: Path
+) -> None:
+    loaded = answer(judging(lambda _: json.dumps({"good": ["fine", "decent"], "rating": 4})))
+    table = f"table:{write_candidates(tmp_path)}"
+    result = run(proposer=f"llm:x,{table}", judge="llm:y")
+    told = result.configuration["language_models"]
+    assert told["names"] == ["llm:test", "llm:x", "llm:y"]
+    assert told["calls"] == sum(len(model.requests) for model in loaded)
+    assert all(model.requests for model in loaded)
+    answer(judging(lambda _: "4"))
+    with pytest.warns(UserWarning, match="llm:x"):
+        capped = run(proposer=f"llm:x,{table}", judge="llm:y", max_llm_calls=told["calls"] // 2)
+    assert capped.configuration["language_models"]["calls"] == told["calls"] // 2
+
+
+def test_a_proposer_that_cannot_be_loaded_is_found_before_the_search(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"gone\.gguf"):
+        proposing(tmp_path, "TABLE,llm:gguf:gone.gguf", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
-from rif_plugins.entailment import load_scorer
+from rif_plugins.entailment.hugging_face import HuggingFaceScorer
 from rif_plugins.errors import ScorerError
 
 _LABELS = {0: "entailment", 1: "neutral", 2: "contradiction"}
@@ -42,9 +42,7 @@ def save(folder: Path, *, safe: bool) -> None:
 
 
 def scores(folder: Path) -> Any:
-    scorer = load_scorer(f"hf:{folder}")
-    assert scorer is not None
-    return scorer.probabilities(_PAIRS)
+    return HuggingFaceScorer(str(folder)).probabilities(_PAIRS)
 
 
 def test_a_pickle_file_is_warned_about(folder: Path) -> None:
