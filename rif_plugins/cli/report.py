@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +181,12 @@ def _run_of(path: Path) -> Path:
     return path.parent if is_part else path
 
 
-def load_run(path: Path) -> RunResult:
+def load_run(path: Path, *, renews_summary: bool = False) -> RunResult:
     """A run from its folder, or from a results file alone; the summary is that of the folder, or empty.
+
+    Args:
+        path: The folder, or the file.
+        renews_summary: The summary will be computed again, so one that is not sound is left out.
 
     Raises:
         DataError: Neither of both, or a file is broken.
@@ -192,7 +197,12 @@ def load_run(path: Path) -> RunResult:
             return _bare_run(path / RESULTS_FILE)
         run = RunResult.load(path)
         check_configuration(run.configuration, path / RUN_FILE)
-        check_summary(run.summary, path / SUMMARY_FILE)
+        try:
+            check_summary(run.summary, path / SUMMARY_FILE)
+        except DataError:
+            if not renews_summary:
+                raise
+            return replace(run, summary={})
         return run
     if not path.is_file():
         raise DataError(f"{path} does not exist: expected the folder of a run, or a results file")
@@ -220,7 +230,7 @@ def _bare_run(results: Path) -> RunResult:
 
 def _read(path: Path, out: Path | None) -> tuple[RunResult, Path, list[str]]:
     """The run, where its files go, and what is to be said about it."""
-    run = load_run(path)
+    run = load_run(path, renews_summary=True)
     notes = []
     if run.configuration.get("origin") == _ORIGIN:
         notes.append(f"{path} has no run.json: {', '.join(_NOT_TOLD)} are not known")
