@@ -44,7 +44,12 @@ def world(tmp_path: Path) -> Path:
 def started(world: Path, *more: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "HOME": str(world.parent), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "rif_plugins.cli.main", "audit", *options(), "--out", "out", *more]
-    return subprocess.Popen(command, cwd=world, env=environment, stderr=subprocess.PIPE, text=True)
+    # Whoever runs the tests in the background has Ctrl-C ignored, and children inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(command, cwd=world, env=environment, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def records_of(out: Path) -> list[dict[str, Any]]:
