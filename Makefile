@@ -16,7 +16,7 @@ CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; print("-c constraints.txt" if s
 OUT ?= out
 
 .PHONY: all install demo test test-slow test-min test-install fuzz lint format bench bench-import bench-entailment bench-similar \
-  bench-edits bench-search bench-growth bench-report bench-tabular bench-tabular-speed train-entailment clean
+  bench-edits bench-search bench-growth bench-report bench-retraining bench-tabular bench-tabular-speed train-entailment clean
 all: lint test
 
 # torch first: it is the largest download, and the one whose build people choose themselves. Its version is
@@ -79,13 +79,16 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-import bench-entailment bench-similar bench-edits bench-search bench-growth bench-report bench-tabular bench-tabular-speed
+bench: bench-import bench-entailment bench-similar bench-edits bench-search bench-growth bench-report bench-retraining bench-tabular bench-tabular-speed
 
 bench-import: $(STAMP)
 	$(BIN)/python benchmarks/import_cost.py --out $(OUT)/import_cost.json
 
 bench-entailment: $(STAMP)
 	$(BIN)/python benchmarks/entailment.py
+
+bench-retraining: $(STAMP)
+	$(BIN)/python benchmarks/retraining.py --out $(OUT)/retraining
 
 # Trains the second entailment model first where OUT has none.
 bench-edits: $(TRAIN_STAMP)

@@ -32,7 +32,8 @@ class Settings:
         lexicon: A lexicon file, used with the embedded one; ``None`` means the embedded one alone.
         counterparts: Most similar texts of one example: a number (a seeded sample where there are more)
             or ``"all"``. The attack reports one pair an example, the worst that it finds.
-        proposer: Where replacements come from: ``wordnet``, ``table:FILE``,
+        proposer: Where replacements come from: ``wordnet``, ``table:FILE``, ``masked-lm:NAME``,
+            ``embedding:FILE``,
             ``llm:NAME``, ``phrases:llm:NAME``, or several with commas between them.
         entailment: The entailment scorer: ``embedded``, ``hf:NAME``, ``cosine:NAME`` (the ablation) or
             ``none``.
@@ -292,7 +293,7 @@ _KINDS: dict[str, _Kind] = {
     "lexicon": _Kind("the path of a lexicon file", lambda raw: Path(_text(raw))),
     "counterparts": _Kind('"all" or a whole number from 1', _or_word("all", "all", _whole_number(1))),
     "proposer": _Kind(
-        '"wordnet", "table:FILE", "llm:NAME", "phrases:llm:NAME", or several with commas between them',
+        '"wordnet", "table:FILE", "masked-lm:NAME", "embedding:FILE", "llm:NAME", "phrases:llm:NAME", or several with commas between them',
         _text,
     ),
     "entailment": _Kind('"embedded", "hf:NAME", "cosine:NAME" or "none"', _text),

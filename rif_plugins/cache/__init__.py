@@ -1,7 +1,8 @@
 """The cache of answers across runs: one SQLite file behind core's ``PredictionStore``.
 
-What lies on disk are digests as keys, and numbers and candidate words as values; texts are never stored in
-clear. Nothing is unpickled: a value is bytes with a checksum, and whatever else a file may hold is no answer.
+What lies on disk are digests as keys; values are numbers, candidate words, and the answers of language
+models in clear, which may quote what they were asked. Texts that were asked are stored as digests only.
+Nothing is unpickled: a value is bytes with a checksum, and whatever else a file may hold is no answer.
 (Who can read the file can still test whether a text that he guesses was asked, and who can write it can
 plant answers: the folder is made for its owner alone.)
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+
+from rif_plugins.core.sentences import sentence_spans
 
 SHORT_TEXT_WORDS = 40
 LONG_UNIT_WORDS = 80
 _WINDOW_WORDS = 30
 _CHARACTERS_A_WORD = 8
 _TOKEN = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
-# The lookbehind tries a run of dots once, not once from each dot: quadratic on "....".
-_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*(?=\s)|\n+")
-_ABBREVIATION_NAMES = "mr mrs ms dr prof st jr sr vs etc e.g i.e u.s u.k no inc ltd"
-_ABBREVIATIONS = frozenset(_ABBREVIATION_NAMES.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +71,6 @@ def _common_ends(a: str, b: str) -> tuple[int, int]:
     while suffix and not (a[len(a) - suffix].isspace()):
         suffix -= 1
     return prefix, suffix
-
-
-def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Spans of the sentences, which together cover ``text``; white space belongs to the sentence before."""
-    cuts = [0]
-    for match in _SENTENCE_END.finditer(text):
-        after = re.compile(r"\s*").match(text, match.end())
-        place = after.end() if after else match.end()
-        if place >= len(text):
-            break
-        before = text[max(0, match.start() - 20) : match.start()].split()[-1:] or [""]
-        free_standing = match.start() > 0 and text[match.start() - 1].isspace()
-        abbreviation = before[0].lower() in _ABBREVIATIONS or (len(before[0]) == 1 and before[0].isupper())
-        if "\n" in match.group() or free_standing or not (abbreviation or text[place].islower()):
-            cuts.append(place)
-    return list(pairwise([*dict.fromkeys(cuts), len(text)])) if text else []
 
 
 def units(original: str, edited: str, scope: str) -> tuple[tuple[str, str], ...]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rif_plugins.core.pairs import Span
+from rif_plugins.core.sentences import sentence_spans
 from rif_plugins.core.tokens import word_spans
 from rif_plugins.entailment import CosineScorer, EntailmentFilter, Verdict
-from rif_plugins.entailment.edits import sentence_spans
 from rif_plugins.errors import DataError
 from rif_plugins.proposers import Candidate, Proposer, TokenContext
 from rif_plugins.proposers.table_rows import can_stand_in_table

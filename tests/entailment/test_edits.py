@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rif_plugins.entailment.edits import hunks, sentence_spans, units
+from rif_plugins.core.sentences import sentence_spans
+from rif_plugins.entailment.edits import hunks, units
 
 LONG = " ".join(f"Sentence number {i} says something about the weather of day {i}." for i in range(12))
 

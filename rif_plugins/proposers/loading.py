@@ -1,0 +1,130 @@
+"""From the text after ``--proposer`` to a proposer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rif_plugins.core.stores import PredictionStore
+from rif_plugins.errors import UsageError
+from rif_plugins.llm import ChatModel
+from rif_plugins.proposers.base import DEFAULT_MAX_CANDIDATES, GuardedProposer, Proposer
+from rif_plugins.proposers.composite import CompositeProposer, RankedProposer
+from rif_plugins.proposers.embedding import EmbeddingProposer
+from rif_plugins.proposers.masked_lm import MaskedLMProposer
+from rif_plugins.proposers.stored import StoredProposer
+from rif_plugins.proposers.table import TableProposer
+from rif_plugins.proposers.wordnet import WordNetProposer
+
+KINDS = ("wordnet", "table:", "masked-lm:", "embedding:", "llm:", "phrases:llm:")
+"""How a proposer's text begins; those with a colon want a name or file after it."""
+
+EXPECTED = (
+    "expected 'wordnet', 'table:FILE' (JSONL, CSV or TSV), 'masked-lm:NAME', 'embedding:FILE', "
+    "'llm:NAME', 'phrases:llm:NAME', several with commas between, or 'PROPOSER&masked-lm:NAME'"
+)
+# Names of files and models may hold the separators too, so one counts only where a kind follows.
+_BETWEEN = re.compile(rf"\s*[,+]\s*(?=(?:{'|'.join(KINDS)}))")
+_RANKED_BY = re.compile(r"\s*&\s*(?=masked-lm:)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    max_candidates: int | None
+    protected: Callable[[str], bool] | None
+    chat_models: Callable[[str], ChatModel] | None
+    store: PredictionStore | None
+    seed: int
+
+
+def load_proposer(
+    spec: str,
+    *,
+    max_candidates: int | None = DEFAULT_MAX_CANDIDATES,
+    protected: Callable[[str], bool] | None = None,
+    chat_models: Callable[[str], ChatModel] | None = None,
+    store: PredictionStore | None = None,
+    seed: int = 0,
+) -> Proposer:
+    """Make the proposer that ``spec`` names.
+
+    Args:
+        spec: One of
+
+            * ``wordnet``: synonyms of the dominant senses;
+            * ``table:FILE``: a JSONL, CSV or TSV file;
+            * ``masked-lm:NAME``: a folder or hub name of a masked language model;
+            * ``embedding:FILE``: nearest word vectors;
+            * ``llm:NAME``, ``llm:gguf:FILE``, ``llm:hf:NAME``: a language model; ``phrases:llm:...``: its
+              substitutes for phrases;
+            * several of them with ``,`` or ``+`` between: their candidates in turn;
+            * ``A&masked-lm:NAME``: what A proposes and the masked language model finds fitting, best first.
+
+        max_candidates: Keep at most this many candidates a token; None keeps all.
+        protected: Tells whether a word is sensitive; such words are never added, dropped or changed.
+        chat_models: Hands out language models, so that those of a run share limits and store; None loads
+            them.
+        store: Keeps what models propose across runs; None keeps nothing.
+        seed: The run's seed, for language models.
+
+    Raises:
+        UsageError: There is no such proposer.
+        DataError: A file cannot be read.
+    """
+    parts = _BETWEEN.split(spec.strip())
+    if len(parts) == 1:
+        return _one(parts[0], _Options(max_candidates, protected, chat_models, store, seed))
+    if len(set(parts)) < len(parts):
+        raise UsageError(f"the proposer {spec!r} names one twice: name each once")
+    uncapped = _Options(None, protected, chat_models, store, seed)
+    members = [_one(part, uncapped) for part in parts]
+    return CompositeProposer(members, max_candidates=max_candidates, protected=protected)
+
+
+def _one(spec: str, options: _Options) -> Proposer:
+    """A proposer without separators, perhaps ranked by masked language models."""
+    first, *rankers = _RANKED_BY.split(spec)
+    if not rankers:
+        return _simple(first, spec, options)
+    cap, protected = options.max_candidates, options.protected
+    uncapped = _Options(None, protected, options.chat_models, options.store, options.seed)
+    proposer = _simple(first, spec, uncapped)
+    for number, name in enumerate(rankers, 1):
+        ranker = MaskedLMProposer(name.partition(":")[2], max_candidates=None)
+        last = number == len(rankers)
+        proposer = RankedProposer(proposer, ranker, max_candidates=cap if last else None, protected=protected)
+    return proposer
+
+
+def _simple(spec: str, whole: str, options: _Options) -> Proposer:
+    kind, _, argument = spec.partition(":")
+    cap, protected = options.max_candidates, options.protected
+    if kind == "wordnet" and spec == kind:
+        return WordNetProposer(max_candidates=cap, protected=protected)
+    if kind == "table" and argument:
+        return TableProposer(argument, max_candidates=cap, protected=protected)
+    if kind == "embedding" and argument:
+        return EmbeddingProposer(argument, max_candidates=cap, protected=protected)
+    if kind == "masked-lm" and argument:
+        if options.store is None:
+            return MaskedLMProposer(argument, max_candidates=cap, protected=protected)
+        bare = MaskedLMProposer(argument, max_candidates=None)
+        return GuardedProposer(StoredProposer(bare, options.store), max_candidates=cap, protected=protected)
+    if (kind == "llm" and argument) or (kind == "phrases" and argument.startswith("llm:")):
+        return _language_model(kind, spec if kind == "llm" else argument, options)
+    raise UsageError(f"unknown proposer {whole!r}: {EXPECTED}")
+
+
+def _language_model(kind: str, name: str, options: _Options) -> Proposer:
+    # Late, because these modules need the clients of language models.
+    from rif_plugins.llm import load_chat_model
+    from rif_plugins.proposers.language_model import stored_language_model_proposer
+    from rif_plugins.proposers.paraphrases import PhraseProposer
+
+    model = (options.chat_models or load_chat_model)(name)
+    rules: dict[str, Any] = {"max_candidates": options.max_candidates, "protected": options.protected}
+    if kind == "phrases":
+        return PhraseProposer(model, seed=options.seed, **rules)
+    return stored_language_model_proposer(model, store=options.store, seed=options.seed, **rules)
