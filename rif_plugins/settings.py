@@ -293,7 +293,8 @@ _KINDS: dict[str, _Kind] = {
     "lexicon": _Kind("the path of a lexicon file", lambda raw: Path(_text(raw))),
     "counterparts": _Kind('"all" or a whole number from 1', _or_word("all", "all", _whole_number(1))),
     "proposer": _Kind(
-        '"wordnet", "table:FILE", "masked-lm:NAME", "embedding:FILE", "llm:NAME", "phrases:llm:NAME", or several with commas between them',
+        '"wordnet", "table:FILE", "masked-lm:NAME", "embedding:FILE", "llm:NAME", '
+        '"phrases:llm:NAME", or several with commas between them',
         _text,
     ),
     "entailment": _Kind('"embedded", "hf:NAME", "cosine:NAME" or "none"', _text),
