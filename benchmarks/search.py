@@ -54,6 +54,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--pairs", type=int, default=200, help="pairs of each data set")
     parser.add_argument("--host-pairs", type=int, default=10, help="pairs for TextAttack where it pads")
+    parser.add_argument(
+        "--minilm-tokens",
+        type=int,
+        help="where MiniLM's tokenizer ends (default: as trained, 128); TextAttack pads to it",
+    )
     parser.add_argument("--timed-pairs", type=int, default=40, help="pairs of the timed runs")
     parser.add_argument("--repeats", type=int, default=5, help="timed runs; 0: counts only")
     parser.add_argument("--threads", type=int, default=2)

@@ -92,6 +92,7 @@ def _minilm(data: str, args: argparse.Namespace) -> Victim:
 
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.model_max_length = args.minilm_tokens or tokenizer.model_max_length
     logits = DynamicPadding(model, tokenizer)
 
     def predict(texts: list[str]) -> FloatArray:
