@@ -1,0 +1,1 @@
+"""What the studies of ``benchmarks/paper`` share: command line, tables, figures, provenance."""
