@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rif_plugins.core.length_batches import length_batches
 from rif_plugins.entailment.base import LABELS, NEUTRAL, scalar
 from rif_plugins.errors import ScorerError
 from rif_plugins.optional import require
@@ -28,7 +29,7 @@ class EmbeddedScorer:
 
     Args:
         folder: Holds ``model.onnx`` and ``tokenizer.json``; None is the packaged model.
-        batch_size: Rows of one model call; pairs are sorted by length first.
+        batch_size: Most rows of one model call; pairs of like length go together.
         max_tokens: Longer pairs are cut, the longer text first.
         threads: Threads of one model call; None leaves the choice to onnxruntime.
 
@@ -77,10 +78,7 @@ class EmbeddedScorer:
         session, tokenizer = self._loaded()
         encodings = tokenizer.encode_batch([(scalar(a), scalar(b)) for a, b in pairs])
         unknown = tokenizer.token_to_id("[UNK]")
-        lengths = np.array([len(encoding.ids) for encoding in encodings])
-        order = np.argsort(lengths, kind="stable")
-        for start in range(0, len(order), self._batch_size):
-            rows = order[start : start + self._batch_size]
+        for rows in length_batches([len(encoding.ids) for encoding in encodings], self._batch_size):
             inputs = _padded([encodings[row] for row in rows])
             (logits,) = session.run(["logits"], inputs)
             result[rows] = _softmax(logits.astype(np.float64))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rif_plugins.core.length_batches import length_batches
 from rif_plugins.entailment.base import LABELS, NEUTRAL, scalar
 from rif_plugins.entailment.model_files import load_pretrained, model_version, token_ids, token_limit
 from rif_plugins.errors import ScorerError
@@ -91,11 +92,8 @@ class HuggingFaceScorer:
         self._load()
         torch = require("torch", purpose=_PURPOSE)
         pairs = [(scalar(a), scalar(b)) for a, b in pairs]
-        lengths = [len(a) + len(b) for a, b in pairs]
-        order = sorted(range(len(pairs)), key=lengths.__getitem__)
         with torch.inference_mode():
-            for start in range(0, len(order), self._batch_size):
-                rows = order[start : start + self._batch_size]
+            for rows in length_batches([len(a) + len(b) for a, b in pairs], self._batch_size):
                 inputs = self._tokenizer(
                     [pairs[row][0] for row in rows],
                     [pairs[row][1] for row in rows],

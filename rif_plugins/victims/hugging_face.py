@@ -1,8 +1,8 @@
 """Hugging Face sequence classifiers: from a folder, from the hub, or inside an object of a user's file.
 
 Texts are padded to the longest of their batch, not to the model's maximum (512 tokens for most), which
-would cost about thirty times the work on short texts.  The logits are the same, because the attention
-mask hides padding.
+would cost about thirty times the work on short texts; on a processor a batch is cut where lengths differ
+much.  The logits are the same, because the attention mask hides padding.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rif_plugins.core.length_batches import length_batches
 from rif_plugins.errors import UsageError, VictimError
 from rif_plugins.optional import require
 from rif_plugins.victims.base import Victim, checked_label_names, one_line
@@ -51,11 +52,15 @@ class DynamicPadding:
 
     def __call__(self, texts: list[str]) -> Any:
         """Logits of a batch, shape (n, k)."""
-        if self.tokenizer.pad_token is not None:
-            return self._logits(texts, padding=True)
         import numpy as np
 
-        return np.concatenate([self._logits([text], padding=False) for text in texts])
+        if self.tokenizer.pad_token is None:
+            return np.concatenate([self._logits([text], padding=False) for text in texts])
+        if next(self.model.parameters()).device.type != "cpu":
+            return self._logits(texts, padding=True)
+        batches = length_batches([len(text) for text in texts], len(texts))
+        rows = np.concatenate([self._logits([texts[i] for i in batch], padding=True) for batch in batches])
+        return rows[np.argsort(np.concatenate(batches))]
 
     def _logits(self, texts: list[str], *, padding: bool) -> Any:
         torch = require("torch", purpose=_PURPOSE)
