@@ -10,7 +10,11 @@ from rif_plugins.errors import MissingDependencyError
 
 # Some releases of onnxruntime keep a number of this machine in the user's home and report to their maker.
 # They read the variable when they are loaded; who wants that sets it to 0.
-_BEFORE = {"onnxruntime": {"ORT_DISABLE_TELEMETRY": "1"}}
+# Ray reports its use unless told not to, and asks for a choice about devices by a warning.
+_BEFORE = {
+    "onnxruntime": {"ORT_DISABLE_TELEMETRY": "1"},
+    "ray": {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"},
+}
 
 
 def require(module: str, *, package: str | None = None, purpose: str) -> ModuleType:

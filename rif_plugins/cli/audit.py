@@ -104,6 +104,8 @@ def _run(
             run = audit.run(
                 given.out,
                 workers=given.workers,
+                engine=given.engine,
+                ray_address=given.ray_address,
                 resume=given.resume,
                 progress=progress,
                 keep_records=False,

@@ -87,6 +87,8 @@ def add_options(parser: CommandParser) -> None:
     run = parser.add_argument_group("run and result")
     run.add_argument("--out", type=Path, default=Path("out/audit"), metavar="DIR", help="folder (out/audit)")
     run.add_argument("--workers", type=_whole(1), default=1, metavar="N", help="processes, a victim in each")
+    run.add_argument("--engine", choices=("local", "ray"), default="local", help="where workers run (local)")
+    run.add_argument("--ray-address", metavar="A", help="a Ray cluster (default: one on this machine)")
     run.add_argument("--resume", action="store_true", help="go on with the run that the folder holds")
     run.add_argument(
         "--victim-timeout",
@@ -115,6 +117,7 @@ def options_from(given: argparse.Namespace) -> AuditOptions:
         UsageError: A value is not one of those allowed.
     """
     from rif_plugins.runner.options import AuditOptions, check_language_models, parse_labels, parse_targets
+    from rif_plugins.runner.places import Place
 
     changed = {key: getattr(given, f"setting_{key}") for key in FIELDS if key not in _NOT_HERE}
     changed = {key: value for key, value in changed.items() if value is not None}
@@ -146,7 +149,7 @@ def options_from(given: argparse.Namespace) -> AuditOptions:
         prompt=given.prompt,
         victim_timeout=given.victim_timeout,
     )
-    check_language_models(options, given.workers)
+    check_language_models(options, Place(given.workers, given.engine, given.ray_address))
     return options
 
 

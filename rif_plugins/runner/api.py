@@ -14,6 +14,7 @@ from rif_plugins.examples.base import Example, ExampleSet, Naming
 from rif_plugins.runner.audit import Audit
 from rif_plugins.runner.audit_result import AuditResult
 from rif_plugins.runner.options import AuditOptions, check_language_models, parse_labels, parse_targets
+from rif_plugins.runner.places import LOCAL, Place
 from rif_plugins.settings import FIELDS, Settings
 from rif_plugins.victims.base import Victim
 
@@ -29,6 +30,8 @@ def audit(
     out: Path | str | None = None,
     targets: str | tuple[str, ...] = "all",
     workers: int = 1,
+    engine: str = LOCAL,
+    ray_address: str | None = None,
     resume: bool = False,
     **options: Any,
 ) -> AuditResult:
@@ -43,6 +46,8 @@ def audit(
         out: Folder for ``run.json``, ``results.jsonl`` and ``summary.json``; None writes nothing.
         targets: ``"all"``, or names of targets and single-axis attacks.
         workers: Processes; more than one needs ``model`` and ``data`` as text.
+        engine: ``"local"``, or ``"ray"`` for actors of a Ray cluster, which needs them as text too.
+        ray_address: Of the cluster; None starts one on this machine.
         resume: Go on with the run that ``out`` holds.
         **options: Settings (see ``rif_plugins.settings``) and fields of ``AuditOptions``. Settings that are
             not given come from ``rif.toml`` and ``RIF_*`` variables.
@@ -76,10 +81,12 @@ def audit(
     settings = Settings.load().updated(**{k: v for k, v in options.items() if k in FIELDS})
     victim = None if isinstance(model, str) else _victim(model)
     examples = None if isinstance(data, (str, Path)) else _examples(data, **_range_of(options))
-    if workers > 1 and (victim is not None or examples is not None):
+    place = Place(workers, engine, ray_address)
+    if place.is_spread and (victim is not None or examples is not None):
+        spread = f"workers={workers}" if workers > 1 else f"engine={engine!r}"
         raise UsageError(
-            f"workers={workers} needs model and data as text, so that each process can load them: "
-            "use workers=1, or put the model into a file.py"
+            f"{spread} needs model and data as text, so that each process can load them: "
+            "use one process, or put the model into a file.py"
         )
     asked = AuditOptions(
         model=model if isinstance(model, str) else victim.name if victim is not None else "",
@@ -88,9 +95,15 @@ def audit(
         targets=parse_targets(targets),
         **{k: v for k, v in options.items() if k in _OPTIONS},
     )
-    check_language_models(asked, workers)
+    check_language_models(asked, place)
     ready = Audit.prepare(asked, victim=victim, examples=examples)
-    return ready.run(Path(out) if out is not None else None, workers=workers, resume=resume)
+    return ready.run(
+        Path(out) if out is not None else None,
+        workers=workers,
+        engine=engine,
+        ray_address=ray_address,
+        resume=resume,
+    )
 
 
 def _name_classes(options: dict[str, Any], model: Any) -> None:

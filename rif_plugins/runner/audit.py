@@ -21,6 +21,7 @@ from rif_plugins.runner.guarding import build_guarded_parts, close_parts
 from rif_plugins.runner.judging import load_judges
 from rif_plugins.runner.language_models import with_own_checks
 from rif_plugins.runner.options import AuditOptions
+from rif_plugins.runner.places import LOCAL, Place
 from rif_plugins.runner.result_log import claimed
 from rif_plugins.runner.run_configuration import starting
 from rif_plugins.runner.session import Session
@@ -108,6 +109,8 @@ class Audit:
         out: Path | None = None,
         *,
         workers: int = 1,
+        engine: str = LOCAL,
+        ray_address: str | None = None,
         resume: bool = False,
         progress: Progress | None = None,
         keep_records: bool = True,
@@ -117,6 +120,8 @@ class Audit:
         Args:
             out: Folder of the files; None writes none.
             workers: Processes; more than one needs a victim that ``options.model`` names.
+            engine: ``"local"``, processes of this machine, or ``"ray"``, actors of a cluster.
+            ray_address: Of the cluster; None starts one on this machine.
             resume: Go on with the run that the folder holds.
             progress: Wraps the iteration over examples, to show how far it is.
             keep_records: False leaves the records in their file, which the result reads when it is asked;
@@ -126,11 +131,12 @@ class Audit:
             UsageError: The folder holds another run, or cannot be written; or the run cannot go on, and what
                 is written stays.
         """
+        place = Place(workers, engine, ray_address)
         with nullcontext() if out is None else claimed(out):
             session = Session(self, out, keep_records=keep_records or out is None)
             try:
                 session.begin(is_resumed=resume)
-                batches: Iterable[list[Record]] = session.search(workers)
+                batches: Iterable[list[Record]] = session.search(place)
                 if progress is not None:
                     batches = progress(batches, len(session.todo))
                 for found in batches:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rif_plugins.core.addresses import without_secrets
 from rif_plugins.core.example_sweep import SweepPlan
@@ -14,6 +14,9 @@ from rif_plugins.core.outcomes import ALL_TARGETS
 from rif_plugins.core.reach import ReachSettings, optimism_for
 from rif_plugins.errors import UsageError
 from rif_plugins.settings import Settings
+
+if TYPE_CHECKING:
+    from rif_plugins.runner.places import Place
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,7 @@ def proposing_models(proposer: str) -> tuple[str, ...]:
     return tuple(name for name in names if name.startswith("llm:"))
 
 
-def check_language_models(options: AuditOptions, workers: int = 1) -> None:
+def check_language_models(options: AuditOptions, place: Place | None = None) -> None:
     """Refuse what does not go with a language model in this run.
 
     Its calls are counted in one process, so that a limit holds; and its client asks several questions at the
@@ -187,10 +190,10 @@ def check_language_models(options: AuditOptions, workers: int = 1) -> None:
         raise UsageError(
             f"--victim-timeout does not go with --model {options.model}: its client has one of its own"
         )
-    if (is_victim or proposing_models(settings.proposer)) and workers > 1:
+    if place is not None and place.is_spread and (is_victim or proposing_models(settings.proposer)):
         raise UsageError(
-            f"--workers {workers} does not go with language models, whose calls one process counts: leave it "
-            "at 1 (several questions are asked at the same time), or propose from a table of `rif candidates "
+            f"{place.name} does not go with language models, whose calls one process counts: leave it "
+            "out (several questions are asked at the same time), or propose from a table of `rif candidates "
             "build`"
         )
 

@@ -20,6 +20,7 @@ from rif_plugins.runner.controls import run_controls
 from rif_plugins.runner.costs import Cost, cost_of, counted
 from rif_plugins.runner.guarding import close_parts
 from rif_plugins.runner.judging import run_judges
+from rif_plugins.runner.places import Place
 from rif_plugins.runner.result_log import ResultLog
 from rif_plugins.runner.resuming import earlier_filter_first, earlier_run, refuse_earlier_run
 from rif_plugins.runner.run_configuration import finished
@@ -68,16 +69,16 @@ class Session:
         write_json(out / RUN_FILE, self.configuration)
         self._log.open()
 
-    def search(self, workers: int) -> Iterator[list[Record]]:
+    def search(self, place: Place) -> Iterator[list[Record]]:
         """Search what is to be done, in this process or in several; the records of each example."""
-        self._search = self._batches(workers)
+        self._search = self._batches(place)
         return self._search
 
-    def _batches(self, workers: int) -> Generator[list[Record], None, None]:
+    def _batches(self, place: Place) -> Generator[list[Record], None, None]:
         options, parts = self.audit.options, self.audit.parts
-        if workers > 1:
+        if place.is_spread:
             close_parts(parts)
-            for shard in run_workers(options, self.todo, workers):
+            for shard in run_workers(options, self.todo, place.workers, start=place.start):
                 self.cost = self.cost + shard.cost
                 yield from shard.records
             return

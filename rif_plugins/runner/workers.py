@@ -22,7 +22,7 @@ from rif_plugins.runner.costs import Cost as Cost
 from rif_plugins.runner.costs import cost_of as cost_of
 from rif_plugins.runner.guarding import build_guarded_parts, close_parts
 from rif_plugins.runner.options import AuditOptions
-from rif_plugins.runner.shards import Lost, Shard, ShardResult, cut_into_shards, run_shards
+from rif_plugins.runner.shards import Engine, Lost, Shard, ShardResult, cut_into_shards, run_shards
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 START_METHOD = "spawn"
@@ -208,13 +208,20 @@ def _received(connection: Any) -> Shard | None:
     return shard
 
 
-def run_workers(options: AuditOptions, examples: Sequence[Example], n_workers: int) -> Iterator[ShardResult]:
+def run_workers(
+    options: AuditOptions,
+    examples: Sequence[Example],
+    n_workers: int,
+    *,
+    start: Callable[[AuditOptions, int], Engine] | None = None,
+) -> Iterator[ShardResult]:
     """The records of all examples in their order, a shard at a time, and what each shard has cost.
 
     Args:
         options: What to do; the victim is loaded in each worker from ``options.model``.
         examples: The examples.
         n_workers: Processes.
+        start: Starts the engine from options and number of workers; None takes processes of this machine.
 
     Raises:
         UsageError: A worker cannot load its parts, or workers died again and again.
@@ -222,7 +229,7 @@ def run_workers(options: AuditOptions, examples: Sequence[Example], n_workers: i
     if not examples:
         return
     shards = cut_into_shards(examples, n_workers)
-    engine = ProcessEngine(options, n_workers)
+    engine = (start or ProcessEngine)(options, n_workers)
     try:
         yield from run_shards(engine, shards, seed=options.settings.seed)
     finally:

@@ -24,6 +24,7 @@ from rif_plugins.runner.building import build_parts, build_sweep, decides_filter
 from rif_plugins.runner.judging import run_judges
 from rif_plugins.runner.language_models import WINDOW, ConfirmingEngine, LanguageModels, with_own_checks
 from rif_plugins.runner.options import AuditOptions, check_language_models, parse_labels
+from rif_plugins.runner.places import Place
 from rif_plugins.settings import Settings
 from rif_plugins.victims.base import Victim
 
@@ -351,7 +352,7 @@ def test_labels_that_are_not_clear(values: list[str], names: Any, model: str, me
 def test_what_does_not_go_together(changes: dict[str, Any], workers: int, message: str) -> None:
     options = AuditOptions(**{"model": "m", "data": "d", **changes})
     with pytest.raises(UsageError, match=message):
-        check_language_models(options, workers)
+        check_language_models(options, Place(workers))
 
 
 @pytest.mark.parametrize(
