@@ -27,6 +27,9 @@ _LABELLED = re.compile(
     re.IGNORECASE,
 )
 _LEADING = re.compile(rf"\A[\s*_`\"'(#]*{_NUMBER}{_OF}(?=[*_`\"')]*\s*(?:\Z|\n|[.,;:!(–—-]))", re.IGNORECASE)
+# "1. Sentence A praises. 2. Sentence B": numbers of lines, no rating.
+_NUMBERED = re.compile(r"\A[\s*_`\"'(#]*1[.)][ \t]+\S")
+_NEXT_NUMBER = re.compile(r"(?<![\w.])2[.)]\s+\S")
 _OUT_OF = re.compile(rf"\b{_NUMBER}\s*(?:/|out\s+of)\s*(?P<of>\d{{1,6}}(?:\.\d+)?|five|ten)\b", re.IGNORECASE)
 _BARE = re.compile(r"(?<![\w.])(?P<number>[-−]?\d{1,6}(?:\.\d+)?)(?![\w%])")
 _AT_END = re.compile(r"\d[\s*_`\"')\].!]*\Z")
@@ -64,11 +67,13 @@ def parse_rating(text: str) -> tuple[int | None, str]:
         return _of_object(value) or _single(_LABELLED, text) or (None, UNREADABLE)
     plain = _SCALE.sub(" ", text)
     found = _single(_LABELLED, plain)
-    if found is None and (first := _LEADING.search(plain)):
+    is_list = _NUMBERED.match(plain) and (_NEXT_NUMBER.search(plain) or _REFUSAL.search(plain))
+    if found is None and not is_list and (first := _LEADING.search(plain)):
         found = _of_match(first)
     if found is None and _REFUSAL.search(plain):
         return None, REFUSED
-    return found or _single(_OUT_OF, plain) or _last_number(plain) or (None, UNREADABLE)
+    last = None if is_list else _last_number(plain)
+    return found or _single(_OUT_OF, plain) or last or (None, UNREADABLE)
 
 
 def _single(pattern: re.Pattern[str], text: str) -> tuple[int | None, str] | None:
@@ -110,7 +115,7 @@ def _of_object(value: dict[Any, Any]) -> tuple[int | None, str] | None:
     """The rating under the first key that names one; None where no key does."""
     for name in _KEYS:
         for key, item in value.items():
-            if str(key).strip().lower().endswith(name):
+            if re.split(r"[\W_]+", str(key).strip().lower())[-1] == name:
                 is_text = isinstance(item, str) and first_json(item) is None
                 return parse_rating(item) if is_text else _checked(item, None)
     return None

@@ -10,9 +10,10 @@ from rif_plugins.core.addresses import without_secrets
 FINAL = {
     401: "the key is refused",
     402: "the account has no credit",
-    403: "the key has no right to it",
     404: "no such model or address",
 }
+ADVICE = {**FINAL, 403: "the key has no right to it, or the text is not allowed"}
+"""What a status means. Gateways answer 403 for one text that their moderation flags, too."""
 
 
 class AttemptError(Exception):

@@ -18,7 +18,7 @@ from typing import Any
 
 from rif_plugins.core.addresses import without_secrets
 from rif_plugins.errors import UsageError
-from rif_plugins.llm.attempts import FINAL, AttemptError
+from rif_plugins.llm.attempts import ADVICE, AttemptError
 from rif_plugins.llm.base import CallBudget, ChatAnswer, ChatFailure, ChatReply, ChatRequest
 from rif_plugins.llm.calling import Circuit, Pace, used_up
 from rif_plugins.llm.connections import PURPOSE, Connections, Place, place_of
@@ -194,7 +194,7 @@ class EndpointChatModel:
 
     def _failed(self, error: AttemptError, attempt: int) -> ChatFailure:
         times = f" (attempt {attempt} of {attempt})" if error.may_help else ""
-        advice = f": {FINAL[error.status]}" if error.is_final else ""
+        advice = f": {ADVICE[error.status]}" if error.status in ADVICE else ""
         failure = ChatFailure(f"{error.reason}{advice}{times}", is_final=error.is_final)
         self._circuit.note(failure, is_refusal=error.status in _REFUSALS)
         return failure

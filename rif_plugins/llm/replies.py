@@ -24,7 +24,8 @@ def reply_of(raw: bytes) -> ChatReply:
         texts = tuple(_text(choice["message"]) for choice in choices)
         if not texts:
             raise ValueError
-        usage = data.get("usage") or {}
+        usage = data.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
         return ChatReply(
             texts,
             first_tokens_of(choices[0]),
@@ -37,14 +38,22 @@ def reply_of(raw: bytes) -> ChatReply:
 
 
 def first_tokens_of(choice: Any) -> dict[str, float]:
-    """Log-probabilities of the alternatives of the first token; of one text for several, the largest."""
-    content = (choice.get("logprobs") or {}).get("content") or []
+    """Log-probabilities of the alternatives of the first token; of one text for several, the largest.
+
+    Servers differ here; an answer whose chances cannot be read is an answer without them.
+    """
+    try:
+        first = choice["logprobs"]["content"][0]
+        alternatives = first.get("top_logprobs") or [first]
+        pairs = [(one.get("token"), one.get("logprob")) for one in alternatives]
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return {}
     found: dict[str, float] = {}
-    for one in (content[0].get("top_logprobs") or [content[0]]) if content else []:
-        value = float(one["logprob"])
-        if math.isfinite(value):
-            token = _writable(str(one["token"]))
-            found[token] = max(value, found.get(token, -math.inf))
+    for token, value in pairs:
+        # Minus infinity is null in JSON.
+        if isinstance(token, str) and isinstance(value, (int, float)) and math.isfinite(value):
+            text = _writable(token)
+            found[text] = max(float(value), found.get(text, -math.inf))
     return found
 
 
@@ -62,5 +71,5 @@ def _writable(text: str) -> str:
 
 
 def _count(value: Any) -> int:
-    number = int(value or 0)
-    return number if 0 <= number <= _MOST_TOKENS else 0
+    is_number = isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS
+    return int(value) if is_number else 0

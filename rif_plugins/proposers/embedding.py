@@ -152,6 +152,8 @@ def _from_text(path: Path, max_words: int) -> tuple[list[str], Floats]:
             parts = line.rstrip().split(" ")
             if number == 1 and len(parts) == 2 and parts[1].isdigit():
                 continue  # word2vec writes the size of the table first
+            if rows and len(parts) > len(rows[0]) + 1 and _is_number(parts[-len(rows[0])]):
+                continue  # a token with spaces in it, such as ". . ." in GloVe's largest file
             try:
                 row = np.array(parts[1:], dtype=np.float32)
             except ValueError:
@@ -166,6 +168,14 @@ def _from_text(path: Path, max_words: int) -> tuple[list[str], Floats]:
                 words.append(parts[0].lower())
                 rows.append(row)
     return words, np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _from_npy(path: Path, max_words: int) -> tuple[list[str], Floats]:

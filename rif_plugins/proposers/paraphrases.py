@@ -147,10 +147,11 @@ class PhraseProposer(AskingProposer[str, Phrasings]):
 
 
 def _home(context: TokenContext) -> Span | None:
-    """The passage that holds a phrase."""
+    """The passage that holds a phrase; None where it is one word, which has no phrases."""
     for passage in short_passages(context.text):
         if passage.start <= context.start and context.end <= passage.end:
-            return passage
+            is_phrase = len(word_spans(context.text[passage.start : passage.end])) > 1
+            return passage if is_phrase else None
     return None
 
 

@@ -195,6 +195,12 @@ def can_stand_in_table(text: str) -> bool:
     return bool(text.strip()) and len(text) <= _MAX_CHARACTERS and _CONTROL.search(text) is None
 
 
+_TRUTHS = {
+    **dict.fromkeys(("true", "1", "1.0", "yes", ""), True),
+    **dict.fromkeys(("false", "0", "0.0", "no"), False),
+}
+
+
 class _CellError(ValueError):
     """A cell that cannot be used; the message does not tell its row."""
 
@@ -208,10 +214,24 @@ def _row(record: Mapping[str, Any]) -> TableRow:
     token, candidate = _text(record, "token"), _text(record, "candidate")
     context_hash, source = _optional_text(record, "context_hash"), _optional_text(record, "source")
     forward, backward, score = (_number(name, record.get(name)) for name in _NUMBERS)
-    is_accepted = record.get("accepted", True) not in (False, "false", "False")
     return TableRow(
-        token, candidate, context_hash, source or "table", forward, backward, score, accepted=is_accepted
+        token,
+        candidate,
+        context_hash,
+        source or "table",
+        forward,
+        backward,
+        score,
+        accepted=_truth(record.get("accepted", True)),
     )
+
+
+def _truth(value: Any) -> bool:
+    """True or false as JSON, spreadsheets and people write it; an empty cell of a CSV file is true."""
+    word = str(value).strip().casefold()
+    if word not in _TRUTHS:
+        raise _CellError(f"accepted must be true or false, got {str(value)[:40]!r}")
+    return _TRUTHS[word]
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:

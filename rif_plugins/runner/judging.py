@@ -41,7 +41,11 @@ def run_judges(options: AuditOptions, models: LanguageModels, records: Iterable[
         edits = judge_sample(records, settings.judge_sample, settings.seed)
         pairs = [(edit.original, edit.edited) for edit in edits]
         judges = [MeaningJudge(models(spec), seed=settings.seed) for spec in settings.judge or ()]
-        summary = judge_summary(edits, {judge.name: judge.rate(pairs) for judge in judges})
+        names = [judge.name for judge in judges]
+        if len(set(names)) < len(names):  # files of the same name in two folders
+            names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
+        rated = [judge.rate(pairs) for judge in judges]
+        summary = judge_summary(edits, dict(zip(names, rated, strict=True)))
     except RIFError as error:
         return {"sample": 0, "judges": [], "error": str(error)}
     finally:

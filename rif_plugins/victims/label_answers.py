@@ -118,6 +118,10 @@ class LabelNames:
         is_clear = mass >= MIN_MASS and ambiguous <= MAX_AMBIGUOUS
         return TokenReading(masses / mass if is_clear else None, min(1.0, mass), min(1.0, ambiguous))
 
+    def is_begun(self, answer: str, label: int) -> bool:
+        """Whether an answer is the beginning of a name and nothing else."""
+        return self._folded[label].startswith(_folded(answer).strip(_EDGES))
+
     def _begun(self, token: str) -> list[int]:
         """The classes whose names a token begins."""
         start = _folded(token.translate(_MARKS)).strip(_EDGES)

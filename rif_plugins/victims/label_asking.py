@@ -117,9 +117,15 @@ class LabelAsker:
         row = self.labels.read_tokens(reply.first_tokens).probabilities
         if row is None:
             return None
-        named = self.labels.parse(reply.texts[0]) if reply.texts else None
-        # "A negative review" begins like the class "anger" and names another one.
-        return None if named is not None and row[named] < row.max() / 2 else Answer(row)
+        said = reply.texts[0] if reply.texts else ""
+        named = self.labels.parse(said)
+        if named is None:
+            # "I'm sorry, but" begins like the class "irony"; an answer that was cut may be half a name.
+            is_told = not said.strip() or self.labels.is_begun(said, int(row.argmax()))
+        else:
+            # "A negative review" begins like the class "anger" and names another one.
+            is_told = row[named] >= row.max() / 2
+        return Answer(row) if is_told else None
 
     def _drawn(self, texts: Sequence[str], repeat: int) -> dict[str, Answer | VictimRowError]:
         """The shares of several answers; those that name no class are asked once more."""

@@ -154,7 +154,6 @@ def test_garbage_is_a_failure(raw: bytes, message: str) -> None:
     ("status", "details", "advice"),
     [
         (401, {}, "the key is refused"),
-        (403, {}, "the key has no right to it"),
         (404, {}, "no such model or address"),
         (429, {"code": "insufficient_quota"}, "the account has no credit"),
         (307, {}, "redirects elsewhere"),
@@ -170,6 +169,27 @@ def test_a_refusal_ends_all_asking(status: int, details: dict[str, str], advice:
     assert reason(second) == reason(first)
     assert isinstance(first, ChatFailure) and first.is_final
     assert len(server.bodies) == 1
+
+
+def test_a_text_that_a_gateway_forbids_costs_no_other_text() -> None:
+    def script(body: Any, number: int) -> Reply:
+        is_flagged = "flagged" in body["messages"][-1]["content"]
+        return Reply(status=403, message="flagged by moderation") if is_flagged else Reply("positive")
+
+    with serving(script) as server:
+        answers = model_at(server).complete([ask("one"), ask("flagged"), ask("three")])
+        more = model_at(server).complete([ask("flagged")])
+    assert [isinstance(answer, ChatFailure) for answer in answers] == [False, True, False]
+    assert "the key has no right to it, or the text is not allowed" in reason(answers[1])
+    assert isinstance(more[0], ChatFailure) and not more[0].is_final
+
+
+def test_a_key_without_rights_is_given_up() -> None:
+    with serving(lambda body, number: Reply(status=403)) as server:
+        model = model_at(server)
+        answers = [model.complete([ask(str(i))])[0] for i in range(MOST_FAILURES + 2)]
+    assert len(server.bodies) == MOST_FAILURES
+    assert isinstance(answers[-1], ChatFailure) and answers[-1].is_final
 
 
 def test_a_dead_server_is_given_up() -> None:

@@ -107,6 +107,12 @@ def test_broken_text_files(tmp_path: Path, text: str, message: str) -> None:
         EmbeddingProposer(path)
 
 
+def test_tokens_with_spaces_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    path.write_text("dog 1 0.1\n. . . 0 1\nat name@domain.com 0 1\ncat 1 0.2\n", encoding="utf-8")
+    assert propose(EmbeddingProposer(path), "the dog slept", "dog") == ["cat"]
+
+
 def test_broken_matrices(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot read the word vectors .*No such file"):
         EmbeddingProposer(tmp_path / "absent.txt")

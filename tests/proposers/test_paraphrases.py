@@ -227,6 +227,14 @@ def test_spans_are_whole_words_whatever_is_said(phrases: list[str], paraphrase: 
     assert all(c.text.isprintable() and len(c.text) <= 2 * len(text) + 30 for row in found for c in row)
 
 
+def test_a_sentence_of_one_word_is_not_asked_about() -> None:
+    model = ScriptedChatModel(well)
+    text = "Wow! Great."
+    words = [TokenContext(text, 0, 3), TokenContext(text, 5, 10)]
+    assert not any(PhraseProposer(model).propose(words))
+    assert model.batches == []
+
+
 def test_numbers_out_of_range() -> None:
     with pytest.raises(UsageError, match="n_phrases must be from 1 to 20, got 0"):
         PhraseProposer(ScriptedChatModel(well), n_phrases=0)

@@ -429,6 +429,18 @@ def test_judges_rate_a_sample_after_the_run(
     assert run().summary.get("judge") is None
 
 
+def test_two_judges_of_one_name_stay_two(
+    run: Callable[..., RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(spec: str, *, budget: Any, **_: Any) -> ScriptedChatModel:
+        return ScriptedChatModel(judging(lambda _: "4"), name=spec.rpartition("/")[2], budget=budget)
+
+    monkeypatch.setattr("rif_plugins.llm.load_chat_model", load)
+    told = run(judge="llm:gguf:a/m.gguf,llm:gguf:b/m.gguf", judge_sample=3).summary["judge"]
+    assert [one["judge"] for one in told["judges"]] == ["m.gguf (1)", "m.gguf (2)"]
+    assert told["agreement"]["within_one"] == 1.0
+
+
 def test_judges_of_a_model_that_is_no_language_model(
     answer: Callable[[Script], Models], tmp_path: Path
 ) -> None:

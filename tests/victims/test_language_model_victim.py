@@ -205,6 +205,29 @@ def test_a_token_that_begins_the_name_of_another_class_is_seen_by_the_whole_answ
     assert victim.identity.asker.method == "samples"
 
 
+@pytest.mark.parametrize(
+    ("labels", "said", "token"),
+    [
+        (["insult", "neutral"], "I'm sorry, but I can't help with that.", "I"),
+        (["not toxic", "toxic"], "Not able to classify this text.", "Not"),
+        (["anger", "joy"], "As an AI, I cannot say.", "A"),
+        (["toxic", "not toxic"], "Toxicology is a science.", "Toxic"),
+    ],
+)
+def test_a_refusal_that_begins_like_a_name_names_no_class(labels: list[str], said: str, token: str) -> None:
+    model = ScriptedChatModel(
+        lambda request: ChatReply((said,) * request.n_samples, {token: -0.01} if request.n_top_tokens else {})
+    )
+    with pytest.raises(VictimError, match="named no class in its answers"):
+        victim_of(model, labels)
+
+
+@pytest.mark.parametrize("said", ["neg", "Negat", "negative", "Negative.", ""])
+def test_an_answer_that_was_cut_inside_a_name_counts(said: str) -> None:
+    model = ScriptedChatModel(lambda request: ChatReply((said,), {"neg": -0.01}))
+    assert victim_of(model, ["negative", "positive"]).predict(["x"]).tolist() == [[1.0, 0.0]]
+
+
 def test_a_text_whose_token_does_not_tell_is_sampled_alone_and_said_once() -> None:
     usual = keyword_script()
 
