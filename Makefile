@@ -16,7 +16,7 @@ CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; print("-c constraints.txt" if s
 OUT ?= out
 
 .PHONY: all install demo test test-slow test-min test-install fuzz lint format bench bench-import bench-entailment bench-similar \
-  bench-edits bench-search bench-growth bench-report bench-retraining bench-tabular bench-tabular-speed train-entailment clean
+  bench-edits bench-search bench-growth bench-scale bench-report bench-retraining bench-tabular bench-tabular-speed train-entailment clean
 all: lint test
 
 # torch first: it is the largest download, and the one whose build people choose themselves. Its version is
@@ -79,7 +79,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-import bench-entailment bench-similar bench-edits bench-search bench-growth bench-report bench-retraining bench-tabular bench-tabular-speed
+bench: bench-import bench-entailment bench-similar bench-edits bench-search bench-growth bench-scale bench-report bench-retraining bench-tabular bench-tabular-speed
 
 bench-import: $(STAMP)
 	$(BIN)/python benchmarks/import_cost.py --out $(OUT)/import_cost.json
@@ -105,6 +105,10 @@ bench-search: $(TRAIN_STAMP)
 
 bench-growth: $(STAMP)
 	PYTHONPATH=benchmarks $(BIN)/python -m search_lab.growth --victim $(OUT)/sst2_tfidf.npz --out $(OUT)/growth.json
+
+# The largest size takes an hour of one processor: SCALE="--sizes 1000 10000" leaves it out.
+bench-scale: $(STAMP)
+	$(BIN)/python benchmarks/scale.py $(SCALE) --out $(OUT)/scale.json
 
 bench-report: $(STAMP)
 	$(BIN)/python benchmarks/report.py --out $(OUT)/report.json
