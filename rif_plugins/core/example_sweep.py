@@ -14,6 +14,7 @@ from rif_plugins.core.objective import Objective, loss
 from rif_plugins.core.outcomes import FAIRNESS_ONLY, ROBUSTNESS_ONLY, TARGETS, is_in_target
 from rif_plugins.core.pair_search import PairSearchResult, StopReason, TokenSaliency
 from rif_plugins.core.reach import FloatArray, Path, Reach, ReachSettings, pair_result, result_of
+from rif_plugins.core.reach_estimates import rival
 from rif_plugins.core.reach_search import MemberSearch, search_members
 from rif_plugins.core.requests import Coroutine, Score, gather
 from rif_plugins.core.sides import EditableSide
@@ -130,7 +131,7 @@ def _saliency(search: MemberSearch[Any]) -> dict[int, float]:
     scores = {}
     for position, found in search.table.by_position.items():
         effects = [c.effect for c in found if c.effect is not None]
-        falls = [float(np.delete(effect, label).max() - effect[label]) for effect in effects]
+        falls = [float(rival(effect, label) - effect[label]) for effect in effects]
         scores[position] = max(falls, default=0.0)
     return scores
 

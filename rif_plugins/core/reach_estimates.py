@@ -53,10 +53,17 @@ def is_in_reach(
     return bool((lead >= -MIN_GAIN).all())
 
 
+def rival(values: FloatArray, label: int) -> FloatArray:
+    """The largest of the other labels' values, ``(..., k)`` to ``(...)``."""
+    others = values.copy()
+    others[..., label] = -np.inf
+    return np.asarray(others.max(axis=-1))
+
+
 def margin(p: FloatArray, label: int) -> float:
     """By how much a label leads its strongest rival, in log probabilities; below 0 where it trails."""
     log_p = log_probabilities(p)
-    return float(log_p[label] - np.delete(log_p, label).max())
+    return float(log_p[label] - rival(log_p, label))
 
 
 def _advantages(candidates: Sequence[Candidate[S]], label: int) -> FloatArray:
@@ -74,8 +81,7 @@ def in_order(
         return []
     effects = np.array([candidate.effect for candidate in candidates], dtype=np.float64)
     estimated = here[None, :] + effects
-    rivals = np.delete(estimated, label, axis=1).max(axis=1)
-    gains = estimated[:, label] - rivals - (here[label] - np.delete(here, label).max())
+    gains = estimated[:, label] - rival(estimated, label) - (here[label] - rival(here, label))
     # Rounded, so that the floating-point noise of batching does not order candidates.
     rounded = np.round(gains / MIN_GAIN)
     order = np.argsort(-rounded, kind="stable")

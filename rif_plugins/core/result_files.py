@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rif_plugins.core.results import Record
 from rif_plugins.errors import DataError, UsageError
@@ -174,7 +179,7 @@ def _read(line: bytes, place: str) -> Record:
 class StoredRecords(Sequence[Record]):
     """Records that stay in their file and are read when they are asked for; 8 bytes each in memory.
 
-    The file must not change meanwhile.
+    The file must not change meanwhile. Equal to any other sequence of the same records.
 
     Args:
         path: A results file.
@@ -185,6 +190,34 @@ class StoredRecords(Sequence[Record]):
         self.path = Path(path)
         self.are_distinct = are_distinct
         self._offsets: array[int] | None = None
+        self._last: dict[str, int] | None = None
+
+    def check(self) -> None:
+        """Read every record once: whether it is sound, and which ids come again.
+
+        Raises:
+            DataError: The file is missing, or a line is no record (with its line number).
+        """
+        starts, digests = array("Q"), array("Q")
+        for start, _, record in located_records(self.path):
+            starts.append(start)
+            digests.append(_digest(record.id))
+        self._offsets = starts
+        self._last = self._repeated(np.frombuffer(digests, dtype=np.uint64))
+        self.are_distinct = not self._last
+
+    def distinct(self) -> Iterator[Record]:
+        """Every record once, in order; a later one of the same id stands in the place of the earlier one."""
+        if not self.are_distinct and self._last is None:
+            self.check()
+        last = self._last or {}
+        seen: set[str] = set()
+        for record in self:
+            if record.id not in last:
+                yield record
+            elif record.id not in seen:
+                seen.add(record.id)
+                yield self[last[record.id]]
 
     def __iter__(self) -> Iterator[Record]:
         return read_records(self.path)
@@ -208,8 +241,25 @@ class StoredRecords(Sequence[Record]):
             lines.seek(start)
             return _read(lines.readline(_LONGEST_LINE + 1), f"{self.path}, byte {start}")
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as that of a list: the file may get others
+
     def __repr__(self) -> str:
         return f"StoredRecords({str(self.path)!r})"
+
+    def _repeated(self, digests: NDArray[np.uint64]) -> dict[str, int]:
+        """The ids that come several times, and the number of the last record of each."""
+        values, counts = np.unique(digests, return_counts=True)
+        if len(values) == len(digests):
+            return {}
+        places = np.flatnonzero(np.isin(digests, values[counts > 1])).tolist()
+        ids = {place: self[place].id for place in places}
+        times = Counter(ids.values())  # two ids may share a digest
+        return {name: place for place, name in ids.items() if times[name] > 1}
 
     def _starts(self) -> array[int]:
         """The offset of each line that is whole, found by reading the file once."""
@@ -222,3 +272,15 @@ class StoredRecords(Sequence[Record]):
                     start += len(line)
             self._offsets = starts
         return self._offsets
+
+
+def count_examples(records: Iterable[Record]) -> int:
+    """How many data rows some records are of; 8 bytes each in memory."""
+    digests = array("Q", (_digest(record.example) for record in records))
+    return len(np.unique(np.frombuffer(digests, dtype=np.uint64)))
+
+
+def _digest(name: str) -> int:
+    """A name in 8 bytes."""
+    data = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(data, "little")

@@ -51,16 +51,18 @@ class RunResult:
     def distinct(self) -> Iterator[Record]:
         """Every record once, in order; a later record of the same id stands in the place of the earlier one.
 
-        Records that lie in a finished run's folder are read one by one and not kept.
+        ``StoredRecords`` are read one by one and not kept.
         """
-        if isinstance(self.records, StoredRecords) and self.records.are_distinct:
-            yield from self.records
+        if isinstance(self.records, StoredRecords):
+            yield from self.records.distinct()
         else:
             yield from {record.id: record for record in self.records}.values()
 
     @classmethod
     def load(cls, folder: Path | str) -> RunResult:
         """Read a run's folder.
+
+        The records of a finished run stay in their file, which must not change while they are used.
 
         Raises:
             DataError: A file is missing or is none of this project.
@@ -74,7 +76,7 @@ class RunResult:
                 f"{where / RUN_FILE} has schema {configuration.get('schema')!r}, expected {RUN_SCHEMA!r}"
             )
         summary = read_json(where / SUMMARY_FILE) if (where / SUMMARY_FILE).is_file() else {}
-        return cls(configuration, tuple(read_records(where / RESULTS_FILE)), summary)
+        return cls(configuration, _records_of(where / RESULTS_FILE, configuration), summary)
 
     def save(self, folder: Path | str) -> None:
         """Write the three files; the records replace a results file of the same run."""
@@ -85,6 +87,15 @@ class RunResult:
         temporary.replace(where / RESULTS_FILE)
         write_json(where / RUN_FILE, self.configuration)
         write_json(where / SUMMARY_FILE, self.summary)
+
+
+def _records_of(path: Path, configuration: Mapping[str, Any]) -> Sequence[Record]:
+    """Checked records; they stay in the file where nothing writes to it any more."""
+    if configuration.get("finished") is None:
+        return tuple(read_records(path))
+    records = StoredRecords(path)
+    records.check()
+    return records
 
 
 def write_records(path: Path | str, records: Iterable[Record]) -> None:
