@@ -30,6 +30,7 @@ RATE_VARIABLE = "RIF_LLM_RPM"
 TIMEOUT_VARIABLE = "RIF_LLM_TIMEOUT"
 CONCURRENCY_VARIABLE = "RIF_LLM_CONCURRENCY"
 _LONGEST_WAIT = 60.0
+_BUSY = (429, 503)
 _REFUSALS = (400, 413, 415, 422, 501)
 
 
@@ -40,7 +41,8 @@ class Patience:
     Attributes:
         seconds: Longest time for one attempt, the reading of the answer included.
         total: Longest time for one question; no attempt begins later.
-        attempts: Attempts in all, after status 408, 409, 429, 5xx, a time-out or a lost connection.
+        attempts: Attempts in all, after status 408, 409, 5xx, a time-out or a lost connection. A server that
+            is busy (429, 503) is asked again as long as ``total`` allows: quotas are free again in a minute.
         first_wait: Seconds before the second attempt; each further wait is twice as long, or as long as the
             server asks for, 60 s at most.
         max_bytes: Longest answer.
@@ -153,7 +155,7 @@ class EndpointChatModel:
 
     def _asked(self, request: ChatRequest, n_done: int) -> ChatAnswer:
         """One request with all its attempts."""
-        wait, attempt = self.patience.first_wait, 0
+        wait, attempt, waited = self.patience.first_wait, 0, 0.0
         end = time.monotonic() + self.patience.total
         left_out: set[str] = set()
         while True:
@@ -177,9 +179,11 @@ class EndpointChatModel:
                     continue
                 attempt += 1
                 pause = min(_LONGEST_WAIT, max(wait, error.wait))
-                is_over = attempt >= self.patience.attempts or time.monotonic() + pause > end
+                is_busy = error.status in _BUSY and waited + pause <= self.patience.total
+                is_over = (attempt >= self.patience.attempts and not is_busy) or time.monotonic() + pause > end
                 if error.may_help and not is_over and not self._stop.is_set():
                     self._sleep(pause)
+                    waited += pause
                     wait *= 2
                     continue
                 return self._failed(error, attempt)

@@ -57,10 +57,11 @@ class StoredChatModel:
             fresh = {
                 keys[text]: _written(answer)
                 for text, answer in zip(open_requests, answers, strict=True)
-                # What lacks samples would lack them for ever.
+                # What lacks samples or words would lack them for ever.
                 if isinstance(answer, ChatReply)
                 and not answer.is_stored
                 and len(answer.texts) == open_requests[text].n_samples
+                and all(said.strip() for said in answer.texts)
             }
             if self._store is not None and fresh:
                 self._store.set_many(fresh)

@@ -157,10 +157,14 @@ class ProcessEngine:
         reason, shard = worker.child.ending(), worker.shard
         worker.child.end()
         if shard is None:
-            n = self.n_slots
+            advice = (
+                "put the call of `audit` under `if __name__ == '__main__':` if it stands in a script"
+                if reason == "exit code 1"
+                else "use fewer workers if memory is short"
+            )
             raise UsageError(
-                f"one of {n} worker processes ended before its work was done ({reason}), while it loaded the "
-                "victim, perhaps for lack of memory: use fewer workers"
+                f"one of {self.n_slots} worker processes ended before its work was done ({reason}), while it "
+                f"loaded the victim: {advice}"
             )
         self._workers[self._workers.index(worker)] = self._started()
         return Lost(shard, reason)

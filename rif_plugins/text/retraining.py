@@ -18,6 +18,7 @@ from textattack.trainer import Trainer
 from textattack.training_args import TrainingArgs
 
 from rif_plugins.errors import UsageError
+from rif_plugins.victims.hugging_face import fitting_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +137,8 @@ def _loaded(name: str, n_labels: int, max_length: int | None) -> tuple[Any, Any]
         raise UsageError(f"cannot load {name} for training ({line}): give a folder or hub name") from error
     if model.config.num_labels != n_labels:
         raise UsageError(f"{name} has {model.config.num_labels} classes, expected the run's {n_labels}")
-    if max_length is not None:
-        tokenizer.model_max_length = max_length
     # The host truncates to the tokenizer's maximum, which some tokenizers leave open.
-    longest = getattr(model.config, "max_position_embeddings", 512)
-    tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
+    tokenizer.model_max_length = fitting_length(model, tokenizer, max_length)
     return model, tokenizer
 
 

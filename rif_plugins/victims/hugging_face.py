@@ -213,7 +213,9 @@ def load_hugging_face(
         raise VictimError(
             f"cannot move {name} to the device {chosen!r} ({one_line(error)}): use cpu or cuda"
         ) from error
-    return victim_of(name, model, tokenizer, max_length=_fitting(model, tokenizer, max_length), labels=labels)
+    return victim_of(
+        name, model, tokenizer, max_length=fitting_length(model, tokenizer, max_length), labels=labels
+    )
 
 
 def _loaded(source: str, name: str) -> tuple[Any, Any]:
@@ -270,8 +272,12 @@ def _has_file(source: str, names: tuple[str, ...]) -> bool:
     return False
 
 
-def _fitting(model: Any, tokenizer: Any, wanted: int | None) -> int:
-    """Most tokens that tokenizer and position embeddings take, and not more than ``wanted``."""
+def fitting_length(model: Any, tokenizer: Any, wanted: int | None) -> int:
+    """Most tokens that tokenizer and position embeddings take, and not more than ``wanted``.
+
+    Raises:
+        VictimError: ``wanted`` leaves no room for a word.
+    """
     limits = [int(tokenizer.model_max_length)] if tokenizer.model_max_length < _UNLIMITED else []
     positions = getattr(model.config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:

@@ -195,8 +195,8 @@ class LabelAsker:
         limit = None if self.budget is None else self.budget.max_calls
         if self.budget is not None and limit is not None and self.budget.n_calls >= limit:
             return VictimRowError(
-                f"{self.model.name} was not asked, the {limit} calls are used up: raise --max-llm-calls and "
-                "begin again in another folder, what was answered is in the cache"
+                f"{self.model.name} was not asked, the {limit} calls are used up: go on with --resume "
+                "and a higher --max-llm-calls"
             )
         self._in_a_row += 1
         if failure.is_final or self._in_a_row >= _MOST_FAILURES:

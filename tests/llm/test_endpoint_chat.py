@@ -125,12 +125,29 @@ def test_what_may_pass_is_tried_again(bad: Reply, waits: list[float]) -> None:
 
 
 def test_what_does_not_pass_is_a_failure_with_its_attempts() -> None:
-    with serving(lambda body, number: Reply(status=503, message="full\nup")) as server:
+    with serving(lambda body, number: Reply(status=500, message="full\nup")) as server:
         model = model_at(server)
         (answer,) = model.complete([ask()])
-    assert reason(answer) == "status 503 'full up' (attempt 3 of 3)"
+    assert reason(answer) == "status 500 'full up' (attempt 3 of 3)"
     assert model.waits == [0.01, 0.02]  # type: ignore[attr-defined]
     assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_server_is_waited_for(status: int) -> None:
+    with serving(lambda body, number: Reply(("ok",)) if number >= 8 else Reply(status=status)) as server:
+        model = model_at(server, first_wait=1.0, total=600.0)
+        (answer,) = model.complete([ask()])
+    assert isinstance(answer, ChatReply)
+    assert model.waits == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]  # type: ignore[attr-defined]
+
+
+def test_a_server_that_stays_busy_is_a_failure_in_the_end() -> None:
+    with serving(lambda body, number: Reply(status=429)) as server:
+        model = model_at(server, first_wait=1.0, total=20.0)
+        (answer,) = model.complete([ask()])
+    assert reason(answer) == "status 429 (attempt 5 of 5)"
+    assert sum(model.waits) <= 20.0  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -131,3 +131,13 @@ def test_budgets_count_and_stop() -> None:
         CallBudget(-1)
     with pytest.raises(UsageError, match="prices must not be negative"):
         CallBudget(prompt_price=-1.0)
+
+
+@pytest.mark.parametrize("nothing", ["", " \n"])
+def test_an_answer_without_words_is_not_kept(nothing: str) -> None:
+    store = Store()
+    StoredChatModel(ScriptedChatModel(lambda r: nothing), store).complete([ask()])
+    assert not store.values
+    assert StoredChatModel(ScriptedChatModel(lambda r: "two"), store).complete([ask()]) == [
+        ChatReply(("two",))
+    ]

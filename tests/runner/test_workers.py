@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,20 @@ def test_four_workers_write_what_one_writes(tmp_path: Path, change: dict[str, ob
     one, _ = records(tmp_path, 1, **change)
     four, _ = records(tmp_path, 4, **change, **cache)
     assert list(map(found, four)) == list(map(found, one))
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
+    options = audit_options(tmp_path, ROWS)
+    given = f"{options.model!r}, {str(options.data)!r}, proposer={options.settings.proposer!r}"
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"from rif_plugins import audit\naudit({given}, workers=2, entailment='none', cache='off')\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=250)
+    assert done.returncode == 1
+    assert "put the call of `audit` under `if __name__ == '__main__':`" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.slow

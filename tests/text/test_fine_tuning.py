@@ -62,6 +62,32 @@ def test_the_weight_of_added_rows_counts(model: Path, tmp_path: Path) -> None:
     assert int(heavy.predict(["good film"]).argmax()) == 0
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_long_texts_where_positions_start_after_the_padding(model: Path, tmp_path: Path) -> None:
+    import torch
+    from transformers import BertTokenizerFast, RobertaConfig, RobertaForSequenceClassification
+
+    folder = tmp_path / "roberta"
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+        config = RobertaConfig(
+            vocab_size=10,
+            num_labels=2,
+            max_position_embeddings=14,
+            pad_token_id=0,
+            type_vocab_size=2,
+            **sizes,
+        )
+        RobertaForSequenceClassification(config).save_pretrained(folder)
+    BertTokenizerFast(str(model / "vocab.txt"), model_max_length=10**31).save_pretrained(folder)
+    long = " ".join(["good film"] * 20)
+    data = rows(2, [(long, 1)])
+    victim = load_fitter(str(folder), NAMES, epochs=1, batch_size=4).fit(data, 0, tmp_path / "out")
+    assert victim.max_length == 13
+    assert victim.predict([long]).shape == (1, 2)
+
+
 def test_what_cannot_be_trained(model: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has 2 classes, expected the run's 3"):
         load_fitter(str(model), ("a", "b", "c")).fit(rows(2, []), 0, tmp_path)

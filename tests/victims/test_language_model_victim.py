@@ -444,7 +444,7 @@ def test_calls_that_are_used_up_are_errors_of_texts() -> None:
     model = ScriptedChatModel(keyword_script(), budget=budget)
     victim = victim_of(model, budget=budget)  # one, four and four
     victim.predict(TEXTS[:2])
-    with pytest.raises(VictimRowError, match=r"the 11 calls are used up: raise --max-llm-calls"):
+    with pytest.raises(VictimRowError, match=r"the 11 calls are used up: go on with --resume and a higher"):
         victim.predict(["new", *[f"{i}" for i in range(40)]])
     assert victim.predict(TEXTS[:2]).shape == (2, 2)
     assert budget.n_calls == 11
