@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rif_plugins.cli.arguments import CommandParser
-from rif_plugins.core.result_files import read_records
+from rif_plugins.core.result_files import StoredRecords, count_examples
 from rif_plugins.core.run_fields import check_configuration, check_summary
 from rif_plugins.core.run_result import (
     RESULTS_FILE,
@@ -211,8 +211,9 @@ def load_run(path: Path, *, renews_summary: bool = False) -> RunResult:
 
 def _bare_run(results: Path) -> RunResult:
     """A run of which the records alone are known."""
-    records = tuple(read_records(results))
-    if not records:
+    records = StoredRecords(results)
+    records.check()
+    if not len(records):
         raise DataError(f"{results} holds no record: expected a results file with one line or more")
     configuration = {
         "schema": RUN_SCHEMA,
@@ -223,7 +224,7 @@ def _bare_run(results: Path) -> RunResult:
         "labels": UNKNOWN,
         "label_names": [],
         "settings": {},
-        "n_examples": len({record.example for record in records}),
+        "n_examples": count_examples(records),
     }
     return RunResult(configuration, records)
 
@@ -237,7 +238,7 @@ def _read(path: Path, out: Path | None) -> tuple[RunResult, Path, list[str]]:
         if not path.is_dir() and out is None:
             raise UsageError("a results file needs a folder for its report: give one with --out DIR")
     elif "finished" in run.configuration and run.configuration["finished"] is None:
-        done = len({record.example for record in run.records})
+        done = count_examples(run.records)
         total = run.configuration.get("n_examples", "?")
         notes.append(f"the run is not finished, it has {done} of {total} examples: go on with --resume")
     return run, path if out is None else out, notes

@@ -79,7 +79,7 @@ _LANGUAGE_MODELS = object_of(
 _CONFIGURATION: dict[str, tuple[Check, str]] = {
     **dict.fromkeys(("version", "model", "data", "data_sha256", "victim_fingerprint"), _TEXT),
     **dict.fromkeys(("victim_answers", "cache", "labels", "filter_order", "scorer"), _TEXT),
-    **dict.fromkeys(("origin", "started", "finished"), _TEXT),
+    **dict.fromkeys(("proposer_version", "lexicon_version", "origin", "started", "finished"), _TEXT),
     **dict.fromkeys(("label_names", "targets"), _TEXTS),
     **dict.fromkeys(("n_examples", "n_resumed"), (_WHOLE, "a whole number")),
     **dict.fromkeys(("time", "cost"), (_AMOUNTS, "numbers from 0 by name")),

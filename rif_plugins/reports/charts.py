@@ -6,9 +6,10 @@ be told apart with colour-blind eyes and in grey print; what a colour says, a la
 
 from __future__ import annotations
 
+import heapq
 import io
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from rif_plugins.reports import comparison as compared
 from rif_plugins.reports import figures, view
 from rif_plugins.reports.cells import Quadrants, Value, readable
 from rif_plugins.reports.characters import one_line
+from rif_plugins.reports.contents import Contents
 from rif_plugins.reports.output_file import write_whole
 
 if TYPE_CHECKING:
@@ -114,7 +116,7 @@ def axes_figure(run: RunResult) -> Figure | None:
 
 def quadrants_figure(run: RunResult) -> Figure | None:
     """Pairs by final outcome, a small chart for each target."""
-    charts = view.quadrants(run)
+    charts = Contents.of(run).quadrants
     if not charts:
         return None
     n_columns = min(3, len(charts))
@@ -148,16 +150,15 @@ def n_attack_figure(run: RunResult) -> Figure | None:
     return figure
 
 
-def trajectories_figure(findings: Sequence[Record], *, limit: int = 6) -> Figure | None:
+def trajectories_figure(findings: Iterable[Record], *, limit: int = 6) -> Figure | None:
     """Probability of the right label on both sides, step by step, for the findings with the largest change.
 
     Args:
-        findings: Records to choose from; those without steps are left out.
+        findings: Records to choose from, read once; those without steps are left out.
         limit: How many to draw.
     """
-    chosen = sorted((record for record in findings if len(record.trajectory) > 1), key=_change, reverse=True)[
-        :limit
-    ]
+    moved = (record for record in findings if len(record.trajectory) > 1)
+    chosen = heapq.nlargest(limit, moved, key=_change)
     if not chosen:
         return None
     n_columns = min(3, len(chosen))

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.reports.characters import REPLACEMENT, well_formed
-from rif_plugins.reports.output_file import write_whole
+from rif_plugins.reports.output_file import whole_file
 from rif_plugins.reports.rows import COLUMNS, finding_row
 from rif_plugins.reports.view import distinct_findings
 
@@ -31,14 +31,13 @@ def write_csv(run: RunResult, path: Path | str) -> None:
     Raises:
         UsageError: The file cannot be written.
     """
-    file = io.StringIO(newline="")
-    writer = csv.writer(file)
-    writer.writerow(COLUMNS)
-    writer.writerows(_rows(distinct_findings(run), run.configuration.get("label_names") or []))
-    write_whole(path, file.getvalue().encode())
+    with whole_file(path) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+        writer = csv.writer(text)
+        writer.writerow(COLUMNS)
+        writer.writerows(_rows(distinct_findings(run), run.configuration.get("label_names") or []))
 
 
-def _rows(findings: list[Record], label_names: list[str]) -> Iterator[list[Any]]:
+def _rows(findings: Iterable[Record], label_names: list[str]) -> Iterator[list[Any]]:
     for record in findings:
         row = finding_row(record, label_names)
         yield [guarded(value) if isinstance(value, str) else value for value in row.values()]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rif_plugins.core.run_result import RunResult
-from rif_plugins.errors import UsageError
 from rif_plugins.optional import require
 from rif_plugins.reports.characters import well_formed
+from rif_plugins.reports.output_file import whole_file
 from rif_plugins.reports.rows import COLUMNS, TEXT_NAMES, finding_row
-from rif_plugins.reports.view import distinct_findings, distinct_records
+from rif_plugins.reports.view import distinct_findings
 
 if TYPE_CHECKING:
     import datasets
@@ -22,13 +24,15 @@ _WHOLE = (
     "n_edits_similar",
     *(f"prediction_{name}" for name in TEXT_NAMES),
     *("n_steps", "victim_rows", "cache_hits", "entailment_rows", "proposer_calls", "seed"),
+    *("llm_calls", "within_standard_error"),
 )
 _FRACTIONS = (
     *(f"p_{name}" for name in TEXT_NAMES),
     "equivalence_original",
     "equivalence_similar",
-    "seconds",
+    *("seconds", "standard_error", "agreement"),
 )
+_GROUP = 4096
 
 
 def records_frame(run: RunResult, *, only_findings: bool = False) -> pandas.DataFrame:
@@ -41,10 +45,45 @@ def records_frame(run: RunResult, *, only_findings: bool = False) -> pandas.Data
     Raises:
         MissingDependencyError: pandas is not installed.
     """
-    pandas = require("pandas", purpose="data frames of results")
+    return _frame(_rows(run, only_findings))
+
+
+def write_parquet(
+    run: RunResult, path: Path | str, *, only_findings: bool = False, group: int = _GROUP
+) -> None:
+    """Write ``records_frame`` as Parquet, without making all of it at once.
+
+    Args:
+        run: The run; its records are read once and not kept.
+        path: Where to write; the folder must exist.
+        only_findings: Leave out pairs that stand, skipped examples and errors.
+        group: Records of a row group.
+
+    Raises:
+        UsageError: The file cannot be written.
+        MissingDependencyError: pandas or pyarrow is not installed.
+    """
+    arrow = require("pyarrow", purpose="Parquet files")
+    parquet = require("pyarrow.parquet", package="pyarrow", purpose="Parquet files")
+    schema = arrow.Schema.from_pandas(_stored([]), preserve_index=False)
+    rows = _rows(run, only_findings)
+    with (
+        whole_file(path, makes_folder=False) as file,
+        parquet.ParquetWriter(file, schema) as writer,
+    ):
+        while some := list(islice(rows, max(1, group))):
+            writer.write_table(arrow.Table.from_pandas(_stored(some), schema=schema, preserve_index=False))
+
+
+def _rows(run: RunResult, only_findings: bool) -> Iterator[dict[str, Any]]:
     names = [str(name) for name in run.configuration.get("label_names") or []]
-    records = distinct_findings(run) if only_findings else distinct_records(run)
-    rows = [finding_row(record, names) for record in records]
+    records = distinct_findings(run) if only_findings else run.distinct()
+    return (finding_row(record, names) for record in records)
+
+
+def _frame(rows: Iterable[dict[str, Any]]) -> pandas.DataFrame:
+    pandas = require("pandas", purpose="data frames of results")
+    rows = list(rows)
     columns = {
         name: pandas.array([row[name] for row in rows], dtype="Int64" if name in _WHOLE else "Float64")
         if name in (*_WHOLE, *_FRACTIONS)
@@ -54,21 +93,12 @@ def records_frame(run: RunResult, *, only_findings: bool = False) -> pandas.Data
     return pandas.DataFrame(columns)
 
 
-def write_parquet(run: RunResult, path: Path | str, *, only_findings: bool = False) -> None:
-    """Write ``records_frame`` as Parquet.
-
-    Raises:
-        UsageError: The file cannot be written.
-        MissingDependencyError: pandas or pyarrow is not installed.
-    """
-    require("pyarrow", purpose="Parquet files")
-    frame = records_frame(run, only_findings=only_findings)
+def _stored(rows: list[dict[str, Any]]) -> pandas.DataFrame:
+    """A frame whose columns have the same types whatever they hold."""
+    frame = _frame(rows)
     for name in set(COLUMNS) - {*_WHOLE, *_FRACTIONS}:
         frame[name] = frame[name].astype("string")
-    try:
-        frame.to_parquet(path, index=False)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error}; choose a folder that you may write to") from error
+    return frame
 
 
 def findings_dataset(run: RunResult) -> datasets.Dataset:

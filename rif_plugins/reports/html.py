@@ -9,47 +9,59 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.reports import comparison as compared
-from rif_plugins.reports import figures, view
+from rif_plugins.reports import figures, model_tables, view
 from rif_plugins.reports.cells import cell_text, readable
 from rif_plugins.reports.characters import printable, well_formed
+from rif_plugins.reports.contents import MOST_FINDINGS, Contents
 from rif_plugins.reports.controls import controls_sentence
-from rif_plugins.reports.output_file import write_whole
+from rif_plugins.reports.output_file import write_pieces
 from rif_plugins.reports.payload import findings_payload, island
 
 DATA = Path(__file__).parent / "data"
 
 
-def write_html(run: RunResult, path: Path | str) -> None:
+def write_html(run: RunResult, path: Path | str, *, most_findings: int = MOST_FINDINGS) -> None:
     """Write the report of a run.
+
+    Args:
+        run: The run; its records are read twice and not kept.
+        path: Where to write.
+        most_findings: How many findings the page shows; of more, a sample of every target, status and
+            attribute. All counts are complete.
 
     Raises:
         UsageError: The file cannot be written.
     """
-    write_whole(path, render_html(run).encode())
+    write_pieces(path, (piece.encode() for piece in _report(run, most_findings)))
 
 
-def render_html(run: RunResult) -> str:
-    """The report of a run as one HTML page."""
+def render_html(run: RunResult, *, most_findings: int = MOST_FINDINGS) -> str:
+    """The report of a run as one HTML page; see ``write_html``."""
+    return "".join(_report(run, most_findings))
+
+
+def _report(run: RunResult, most_findings: int) -> Iterator[str]:
     from markupsafe import Markup
 
-    findings = view.distinct_findings(run)
-    payload = findings_payload(findings, [str(name) for name in run.configuration.get("label_names") or []])
-    charts = [(chart, figures.quadrant_cells(chart)) for chart in view.quadrants(run)]
+    contents = Contents.of(run, most_findings=most_findings)
+    names = [str(name) for name in run.configuration.get("label_names") or []]
+    payload = findings_payload(contents.shown_findings(run), names)
     return _render(
         "report.html.j2",
         "report.js",
         run=run,
         view=view,
-        charts=charts,
-        payload=Markup(island(payload)),  # `island` escapes what could end the block
-        n_findings=len(findings),
+        contents=contents,
+        model_tables=model_tables,
+        charts=[(chart, figures.quadrant_cells(chart)) for chart in contents.quadrants],
+        payload=map(Markup, island(payload)),  # `island` escapes what could end the block
         controls=controls_sentence(run),
     )
 
@@ -64,7 +76,7 @@ def write_comparison_html(comparison: Mapping[str, Any], path: Path | str) -> No
     Raises:
         UsageError: The file cannot be written.
     """
-    write_whole(path, render_comparison_html(comparison).encode())
+    write_pieces(path, [render_comparison_html(comparison).encode()])
 
 
 def render_comparison_html(comparison: Mapping[str, Any]) -> str:
@@ -72,10 +84,11 @@ def render_comparison_html(comparison: Mapping[str, Any]) -> str:
     models = compared.models_of(comparison)
     chart = figures.rank_chart(list(compared.AXES.values()), [(model.name, model.ranks) for model in models])
     values = {"comparison": comparison, "compared": compared, "models": models, "chart": chart}
-    return _render("comparison.html.j2", None, **values)
+    return "".join(_render("comparison.html.j2", None, **values))
 
 
-def _render(template: str, script_name: str | None, **values: Any) -> str:
+def _render(template: str, script_name: str | None, **values: Any) -> Iterator[str]:
+    """A page, piece by piece."""
     from markupsafe import Markup
 
     style = _source("report.css")
@@ -90,17 +103,17 @@ def _render(template: str, script_name: str | None, **values: Any) -> str:
             "form-action 'none'",
         )
     )
-    page: str = (
+    pieces = (
         _environment()
         .get_template(template)
-        .render(
+        .generate(
             policy=policy,
             style=Markup(style),  # files of this package
             script=Markup(script),
             **values,
         )
     )
-    return well_formed(page)
+    return map(well_formed, pieces)
 
 
 @cache

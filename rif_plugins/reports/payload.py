@@ -10,13 +10,14 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rif_plugins.core.results import Record
 from rif_plugins.reports.spans import SIDES, Side, edits_of, sensitive_of, utf16_offsets
 
 SCALE = 10_000
+_N_TOGETHER = 500  # items of a list
 _N_SALIENT = 8  # words of a side, largest score first; the page shows no more
 TEXT_NAMES = ("original", "similar", "perturbed_original", "perturbed_similar")
 
@@ -37,17 +38,19 @@ class Pool:
         return list(self._index)
 
 
-def findings_payload(findings: Sequence[Record], label_names: Sequence[str]) -> dict[str, Any]:
+def findings_payload(findings: Iterable[Record], label_names: Sequence[str]) -> dict[str, Any]:
     """All findings, column by column.
 
     Args:
-        findings: Records that end in their target.
+        findings: Records that end in their target, read once and not kept.
         label_names: Readable names of the labels, may be empty.
     """
     texts, words = Pool(), Pool()
     pools = {name: Pool() for name in ("target", "status", "attribute", "clean_outcome", "outcome", "scorer")}
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    n_labels = 0
     for record in findings:
+        n_labels = max(n_labels, *map(len, record.probabilities.values()), 0)
         for name, pool in pools.items():
             columns[name].append(pool.add(getattr(record, name)))
         for side in SIDES:
@@ -64,9 +67,9 @@ def findings_payload(findings: Sequence[Record], label_names: Sequence[str]) -> 
         columns["cost"].append([record.queries.get("victim_rows", 0), round(record.seconds, 2)])
     return {
         "schema": "rif-report/1",
-        "n": len(findings),
+        "n": len(columns["id"]),
         "label_names": [str(name) for name in label_names],
-        "n_labels": max((len(row) for r in findings for row in r.probabilities.values()), default=0),
+        "n_labels": n_labels,
         "texts": texts.values,
         "words": words.values,
         "pools": {name: pool.values for name, pool in pools.items()},
@@ -138,11 +141,36 @@ def _lowest_equivalence(record: Record) -> int | None:
     return _scaled(min(scores)) if scores else None
 
 
-def island(value: Mapping[str, Any]) -> str:
-    """JSON that can stand inside a ``script`` element, whatever texts it holds.
+def island(value: Mapping[str, Any]) -> Iterator[str]:
+    """JSON that can stand inside a ``script`` element, whatever texts it holds, in pieces.
 
     Pure ASCII; ``<``, ``>`` and ``&`` are escaped, so neither ``</script>`` nor ``<!--`` can occur, and
     U+2028, NUL and lone surrogates are plain escapes.
     """
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return (
+        piece.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+        for piece in _json_pieces(value)
+    )
+
+
+def _json_pieces(value: Any) -> Iterator[str]:
+    """Objects member by member, long lists part by part."""
+    if isinstance(value, Mapping):
+        start = "{"
+        for name, item in value.items():
+            yield f"{start}{_json(str(name))}:"
+            yield from _json_pieces(item)
+            start = ","
+        yield "}" if value else "{}"
+    elif isinstance(value, list) and len(value) > _N_TOGETHER:
+        start = "["
+        for place in range(0, len(value), _N_TOGETHER):
+            yield start + _json(value[place : place + _N_TOGETHER])[1:-1]
+            start = ","
+        yield "]"
+    else:
+        yield _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))

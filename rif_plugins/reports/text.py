@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.optional import require
-from rif_plugins.reports import view
+from rif_plugins.reports import model_tables, view
 from rif_plugins.reports.cells import Cell, Table, Value, cell_text
 from rif_plugins.reports.characters import one_line
+from rif_plugins.reports.contents import Contents
 from rif_plugins.reports.controls import controls_sentence
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ DEFAULT_WIDTH = 100
 _MIN_WIDTH = 40
 _BAR_WIDTH = 24
 _WIDE = 90
+_N_ERRORS = 5
 
 
 def render_text(run: RunResult, *, width: int | None = None) -> str:
@@ -28,12 +30,13 @@ def render_text(run: RunResult, *, width: int | None = None) -> str:
         run: The run.
         width: Columns of the terminal; no line is longer. Columns too narrow for their content wrap.
     """
+    contents = Contents.of(run)
     console = _console(max(_MIN_WIDTH, width or DEFAULT_WIDTH))
     _print(console, "".join(view.headline(run)))
     if view.is_predicted(run):
         _print(console, 'Labels are the model\'s own predictions: "right" means "as before the edits".')
     console.print()
-    for name, value in view.facts(run):
+    for name, value in view.facts(run, contents.n_findings):
         _print(console, f"{name + ':':<10}{one_line(value)}")
     _table(console, view.axes_table(run))
     _print(console, view.axes_sentence(run))
@@ -43,7 +46,10 @@ def render_text(run: RunResult, *, width: int | None = None) -> str:
     tables.append(view.final_table(run))
     tables += [view.clean_table(run), _attacks(run), view.attack_table(run), *view.groups_tables(run)]
     tables += [*view.movement_tables(run), view.effort_table(run), view.cost_table(run), _times(run)]
-    for table in (*tables, _checks(run), view.left_out_table(run), _errors(run)):
+    tables += [model_tables.judge_table(run), model_tables.judged_targets_table(run), _lowest_rated(run)]
+    tables += [model_tables.language_models_table(run), model_tables.sureness_table(contents)]
+    tables += [_checks(run), view.left_out_table(run), _errors(contents), model_tables.notes_table(contents)]
+    for table in tables:
         _table(console, table)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -77,9 +83,16 @@ def _checks(run: RunResult) -> Table:
     return Table("Checks of the model", ("Check", "Result", ""), tuple(view.checks(run)))
 
 
-def _errors(run: RunResult) -> Table:
-    rows = tuple((one_line(name, 40), one_line(message, 300)) for name, message in view.errors(run, 5))
+def _errors(contents: Contents) -> Table:
+    rows = tuple(
+        (one_line(name, 40), one_line(message, 300)) for name, message in contents.errors[:_N_ERRORS]
+    )
     return Table("First errors", ("Example", ""), rows)
+
+
+def _lowest_rated(run: RunResult) -> Table:
+    rows = tuple((scores, one_line(f"{a} → {b}", 300)) for scores, a, b in model_tables.lowest_rated(run))
+    return Table("Edits that the judges rate lowest", ("Ratings", ""), rows)
 
 
 def _attacks(run: RunResult) -> Table:

@@ -1,20 +1,18 @@
 """What every report says, once: the headline, the tables and the figures of a run, ready to be laid out.
 
 Text, HTML and the notebook lay out the same `Table` and `Line` objects, so they cannot disagree. Nothing is
-computed here but counts of records; every rate is read from the run's summary.
+computed here; every rate is read from the run's summary. `Contents` counts the records.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from rif_plugins.core.outcomes import Outcome
 from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import FAIRNESS_ONLY, ROBUSTNESS_ONLY, RunResult
-from rif_plugins.reports.cells import NONE, Cell, Line, Quadrants, Table, Value, cell_text, readable
+from rif_plugins.reports.cells import NONE, Cell, Line, Table, Value, cell_text, readable
 from rif_plugins.reports.characters import printable
 
 TARGET_HELP = {
@@ -37,14 +35,9 @@ def is_predicted(run: RunResult) -> bool:
     return run.configuration.get("labels") == "predicted"
 
 
-def distinct_records(run: RunResult) -> list[Record]:
-    """Every record once, in order; a later record of the same id replaces the earlier one."""
-    return list({record.id: record for record in run.records}.values())
-
-
-def distinct_findings(run: RunResult) -> list[Record]:
-    """The records that end in their target, each once."""
-    return [record for record in distinct_records(run) if record.is_found]
+def distinct_findings(run: RunResult) -> Iterator[Record]:
+    """The records that end in their target, each once, read one by one."""
+    return (record for record in run.distinct() if record.is_found)
 
 
 def headline(run: RunResult) -> tuple[str, str, str]:
@@ -337,30 +330,7 @@ def left_out_table(run: RunResult) -> Table:
     return Table("Examples left out", ("Reason", "Examples"), tuple(rows))
 
 
-def errors(run: RunResult, limit: int = 50) -> list[tuple[str, str]]:
-    """Example and message of the first errors."""
-    found = [record for record in distinct_records(run) if record.status == "error"]
-    return [(printable(r.example), printable(r.message or r.stop_reason)) for r in found[:limit]]
-
-
-def quadrants(run: RunResult) -> list[Quadrants]:
-    """Counts of pairs by final outcome, for every target, from the records."""
-    by_target: dict[str, list[Record]] = {}
-    for record in distinct_records(run):
-        if record.is_evaluated:
-            by_target.setdefault(record.target, []).append(record)
-    known = [name for name in run.summary.get("targets") or [] if name in by_target]
-    charts = []
-    for target in [*known, *(name for name in by_target if name not in known)]:
-        records = by_target[target]
-        before = Counter(r.outcome for r in records if r.clean_outcome == r.outcome)
-        reached = Counter(r.outcome for r in records if r.clean_outcome != r.outcome)
-        cells = {str(outcome): (before[str(outcome)], reached[str(outcome)]) for outcome in Outcome}
-        charts.append(Quadrants(target, len(records), cells, Counter(r.status for r in records)))
-    return charts
-
-
-def facts(run: RunResult) -> list[tuple[str, str]]:
+def facts(run: RunResult, n_findings: int) -> list[tuple[str, str]]:
     """What was audited, when, and with which version."""
     of, summary = run.configuration, run.summary
     labels = "predicted by the model itself" if is_predicted(run) else "given with the data"
@@ -370,16 +340,11 @@ def facts(run: RunResult) -> list[tuple[str, str]]:
         ("Labels", labels),
         ("Examples", cell_text(_count(summary, "n_examples"))),
         ("Pairs", cell_text(_count(summary, "n_pairs"))),
-        ("Findings", cell_text(len(distinct_findings(run)))),
+        ("Findings", cell_text(n_findings)),
         ("Finished", of.get("finished")),
         ("Version", of.get("version")),
     )
     return [(name, printable(value)) for name, value in rows if value not in (None, "")]
-
-
-def scorers(run: RunResult) -> list[str]:
-    """Names of the entailment scorers that judged the edits."""
-    return sorted({printable(record.scorer) for record in run.records if record.scorer})
 
 
 def _count(block: Mapping[str, Any], name: str) -> int:

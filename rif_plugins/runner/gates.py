@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +63,7 @@ class Gate:
             return []
         summary: Mapping[str, Any] = run.summary
         if self.accepted:
-            summary = summarise_run(standing(run.records, self.accepted), run.configuration)
+            summary = summarise_run(standing(run, self.accepted), run.configuration)
         lines = []
         for name, least in self.least.items():
             rate = summary.get(name) or {}
@@ -77,32 +79,39 @@ class Gate:
         return lines
 
 
-def standing(records: Iterable[Record], accepted: frozenset[str]) -> list[Record]:
-    """The records with every accepted finding turned into a pair that stands.
+def standing(run: RunResult, accepted: frozenset[str]) -> Iterator[Record]:
+    """The records, each once, with every accepted finding turned into a pair that stands.
 
     The other searches of a pair start from the same clean texts: where all violations that were found for it
-    are accepted, those that failed do not count a natural violation again.
+    are accepted, those that failed do not count a natural violation again. The records are read twice; of
+    each finding that is not accepted 8 bytes are kept.
     """
-    kept = list(records)
-    open_pairs = {
-        _pair(record)
-        for record in kept
-        if record.is_found and record.target not in AXES and record.id not in accepted
-    }
-    accepted_pairs = {_pair(record) for record in kept if record.is_found and record.id in accepted}
-    settled = accepted_pairs - open_pairs
+    settled = _settled_pairs(run, accepted)
     stands = str(Outcome.ROBUST_FAIR)
-    return [
-        replace(record, status="failed", clean_outcome=stands, outcome=stands)
-        if (record.is_found and record.id in accepted)
-        or (record.status == "failed" and _pair(record) in settled)
-        else record
-        for record in kept
-    ]
+    for record in run.distinct():
+        is_settled = record.status == "failed" and _pair(record) in settled
+        if is_settled or (record.is_found and record.id in accepted):
+            yield replace(record, status="failed", clean_outcome=stands, outcome=stands)
+        else:
+            yield record
 
 
-def _pair(record: Record) -> tuple[str, str, str]:
-    return record.example, record.original, record.similar
+def _settled_pairs(run: RunResult, accepted: frozenset[str]) -> frozenset[int]:
+    """Pairs with an accepted finding and no other one of the targets, as digests."""
+    closed: set[int] = set()
+    still_open = array("Q")
+    for record in run.distinct() if accepted else ():
+        if record.is_found and record.id in accepted:
+            closed.add(_pair(record))
+        elif record.is_found and record.target not in AXES:
+            still_open.append(_pair(record))
+    return frozenset(closed.difference(still_open))
+
+
+def _pair(record: Record) -> int:
+    """A pair in 8 bytes."""
+    key = json.dumps([record.example, record.original, record.similar]).encode("ascii")
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little")
 
 
 def read_baseline(path: Path) -> frozenset[str]:

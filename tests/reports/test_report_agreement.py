@@ -14,7 +14,7 @@ import pytest
 from fakes.runs import fake_run
 
 from rif_plugins.core.run_result import RunResult
-from rif_plugins.reports import view
+from rif_plugins.reports.contents import Contents
 from rif_plugins.reports.csv_file import write_csv
 from rif_plugins.reports.frames import records_frame
 from rif_plugins.reports.html import render_html
@@ -120,7 +120,7 @@ def test_target_rates_are_the_same_in_text_and_page(run: RunResult) -> None:
 
 
 def test_quadrants_add_up_to_the_outcomes_of_the_summary(run: RunResult) -> None:
-    charts = {chart.target: chart for chart in view.quadrants(run)}
+    charts = {chart.target: chart for chart in Contents.of(run).quadrants}
     assert charts.keys() == run.summary["by_target"].keys()
     for target, block in run.summary["by_target"].items():
         assert {name: sum(cell) for name, cell in charts[target].cells.items()} == block["outcomes"]

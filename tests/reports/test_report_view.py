@@ -7,6 +7,7 @@ from rif_plugins.core.results import Record
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.reports import figures, view
 from rif_plugins.reports.cells import Quadrants, Value
+from rif_plugins.reports.contents import Contents
 
 
 def record(number: int, target: str, status: str, clean: str, final: str) -> Record:
@@ -43,7 +44,7 @@ def test_headline_is_one_sentence_with_the_interval() -> None:
 
 
 def test_quadrants_by_hand() -> None:
-    (chart,) = view.quadrants(SMALL)
+    (chart,) = Contents.of(SMALL).quadrants
     assert chart.cells == {
         "robust_fair": (1, 0),
         "robust_biased": (1, 2),
@@ -54,7 +55,7 @@ def test_quadrants_by_hand() -> None:
 
 
 def test_bars_of_a_quadrant_chart_share_one_scale() -> None:
-    (chart,) = view.quadrants(SMALL)
+    (chart,) = Contents.of(SMALL).quadrants
     boxes = {box.outcome: box for box in figures.quadrant_cells(chart)}
     full = 122 - 2 * 9
     assert boxes["robust_biased"].reached_width == pytest.approx(full * 2 / 5, abs=0.01)
@@ -121,7 +122,7 @@ def test_groups_with_one_member_are_left_out() -> None:
 def test_errors_and_reasons_of_left_out_examples() -> None:
     run = fake_run(20, seed=0)
     assert view.left_out_table(run).rows == (("skipped: no sensitive token", 1), ("error", 1))
-    assert view.errors(run) == [("e0000", "model answered NaN for one text")]
+    assert Contents.of(run).errors == (("e0000", "model answered NaN for one text"),)
 
 
 def summarised(**parts: object) -> RunResult:
