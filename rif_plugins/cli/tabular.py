@@ -7,9 +7,10 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rif_plugins.cli.arguments import CommandParser
+from rif_plugins.cli.tabular_types import names, whole
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.errors import UsageError
 
@@ -26,6 +27,7 @@ _EPILOG = """\
 The model's file sets `model`: a fitted scikit-learn classifier, a torch module that returns logits, a
 classifier of ART, or a function from rows (n, d) to (n, classes). It may set `label_names`, `relations`
 (rules between columns) and `encoder` (a TableEncoder, where the model reads scaled or one-hot rows).
+`rif tabular tell` is another command: it tells rows as texts for `rif audit`; see `rif tabular tell --help`.
 
 examples:
   rif tabular --model model.py --data adult.csv --sensitive race,sex --out out
@@ -41,6 +43,10 @@ def main(arguments: Sequence[str]) -> int:
     Raises:
         UsageError: An option, the model, the data, the schema or the folder cannot be used.
     """
+    if arguments and arguments[0] == "tell":
+        from rif_plugins.cli import tabular_tell
+
+        return tabular_tell.main(arguments[1:])
     parser = CommandParser(prog="rif tabular", description=_DESCRIPTION, epilog=_EPILOG)
     _add_options(parser)
     given = parser.parse_args(list(arguments))
@@ -96,11 +102,11 @@ def _add_options(parser: CommandParser) -> None:
         ("--immutable", "columns that no attack may change"),
         ("--categorical", "columns of numbers that are codes, for an inferred schema"),
     ):
-        what.add_argument(name, type=_names, default=(), metavar="A,B", help=text)
+        what.add_argument(name, type=names, default=(), metavar="A,B", help=text)
     what.add_argument("--label-column", metavar="NAME", help="the right labels (label, target, class or y)")
     what.add_argument(
         "--label-names",
-        type=_names,
+        type=names,
         metavar="A,B",
         help="values of the labels, in the model's order of classes",
     )
@@ -114,7 +120,7 @@ def _add_options(parser: CommandParser) -> None:
         default="raise",
         help="numbers beyond the schema's bounds",
     )
-    what.add_argument("--limit", type=_whole(1), metavar="N", help="most rows of the data")
+    what.add_argument("--limit", type=whole(1), metavar="N", help="most rows of the data")
     reading = parser.add_argument_group("what the model reads")
     reading.add_argument("--scaling", choices=("identity", "min_max"), default="identity", help="of numbers")
     reading.add_argument(
@@ -128,9 +134,9 @@ def _add_options(parser: CommandParser) -> None:
     )
     how = parser.add_argument_group("how")
     how.add_argument("--seeds", type=_seeds, default=100, metavar="N|all", help="rows to start from (100)")
-    how.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="of everything that is drawn (0)")
-    how.add_argument("--global-steps", type=_whole(0), default=10, metavar="N", help="steps of a seed (10)")
-    how.add_argument("--local-steps", type=_whole(0), default=10, metavar="N", help="steps around a row (10)")
+    how.add_argument("--seed", type=whole(0), default=0, metavar="N", help="of everything that is drawn (0)")
+    how.add_argument("--global-steps", type=whole(0), default=10, metavar="N", help="steps of a seed (10)")
+    how.add_argument("--local-steps", type=whole(0), default=10, metavar="N", help="steps around a row (10)")
     how.add_argument(
         "--eps", type=float, default=0.1, metavar="X", help="reach of ART's attacks, share of a range (0.1)"
     )
@@ -140,11 +146,11 @@ def _add_options(parser: CommandParser) -> None:
         default="auto",
         help="auto: the model's own, else differences of outputs",
     )
-    how.add_argument("--batch-size", type=_whole(1), default=4096, metavar="N", help="rows a call (4096)")
+    how.add_argument("--batch-size", type=whole(1), default=4096, metavar="N", help="rows a call (4096)")
     result = parser.add_argument_group("result")
     result.add_argument("--out", type=Path, default=Path("out/tabular"), metavar="DIR", help="(out/tabular)")
     result.add_argument(
-        "--max-records", type=_whole(0), default=2000, metavar="N", help="most an attack (2000; 0: all)"
+        "--max-records", type=whole(0), default=2000, metavar="N", help="most an attack (2000; 0: all)"
     )
     result.add_argument("--yes", action="store_true", help="take an inferred schema without asking")
     result.add_argument(
@@ -206,34 +212,12 @@ def _attack_names() -> str:
     return ",".join(ATTACK_NAMES)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not names:
-        raise argparse.ArgumentTypeError(f"expected names with commas between them, got {text!r}")
-    return names
-
-
 def _one_hot(text: str) -> tuple[str, ...] | bool:
-    return True if text.strip() == "all" else _names(text)
+    return True if text.strip() == "all" else names(text)
 
 
 def _seeds(text: str) -> int | None:
-    return None if text.strip() == "all" else _whole(1)(text)
-
-
-def _whole(least: int) -> Any:
-    """An argparse type: a whole number from ``least`` on."""
-
-    def whole(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = least - 1
-        if number < least:
-            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, got {text!r}")
-        return number
-
-    return whole
+    return None if text.strip() == "all" else whole(1)(text)
 
 
 def _say(is_quiet: bool, line: str) -> None:

@@ -253,12 +253,13 @@ class TableEncoder:
 def _decoded(column: ColumnSpec, values: FloatArray) -> Any:
     if column.kind in ("categorical", "ordinal"):
         distance = np.abs(values[:, None] - np.asarray(column.values, dtype=np.float64))
-        return _raw_categories(column)[np.argmin(distance, axis=1)]
+        return raw_categories(column)[np.argmin(distance, axis=1)]
     is_whole = column.kind == "integer" and bool((values == np.rint(values)).all())
     return values.astype(np.int64) if is_whole else values
 
 
-def _raw_categories(column: ColumnSpec) -> NDArray[Any]:
+def raw_categories(column: ColumnSpec) -> NDArray[Any]:
+    """The categories of a column as they stand in the table, in the order of its codes, shape ``(k,)``."""
     codes = column.values or ()
     if column.labels is None or column.labels == tuple(label_of(code) for code in codes):
         whole = all(float(code).is_integer() for code in codes)
