@@ -32,9 +32,8 @@ class Settings:
         lexicon: A lexicon file, used with the embedded one; ``None`` means the embedded one alone.
         counterparts: Most similar texts of one example: a number (a seeded sample where there are more)
             or ``"all"``. The attack reports one pair an example, the worst that it finds.
-        proposer: Where replacements come from: ``wordnet``, ``table:FILE``, ``masked-lm:NAME``,
-            ``embedding:FILE``,
-            ``llm:NAME``, ``phrases:llm:NAME``, or several with commas between them.
+        proposer: Where replacements come from: ``wordnet``, ``context``, ``table:FILE``, ``masked-lm:NAME``,
+            ``embedding:FILE``, ``llm:NAME``, ``phrases:llm:NAME``, or several with commas between them.
         entailment: The entailment scorer: ``embedded``, ``hf:NAME``, ``cosine:NAME`` (the ablation) or
             ``none``.
         min_equivalence: Least bidirectional entailment of an admissible edit, 0 to 1.
@@ -293,7 +292,7 @@ _KINDS: dict[str, _Kind] = {
     "lexicon": _Kind("the path of a lexicon file", lambda raw: Path(_text(raw))),
     "counterparts": _Kind('"all" or a whole number from 1', _or_word("all", "all", _whole_number(1))),
     "proposer": _Kind(
-        '"wordnet", "table:FILE", "masked-lm:NAME", "embedding:FILE", "llm:NAME", '
+        '"wordnet", "context", "table:FILE", "masked-lm:NAME", "embedding:FILE", "llm:NAME", '
         '"phrases:llm:NAME", or several with commas between them',
         _text,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,16 +19,22 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Teach a model the findings of an audit and search it again. The audited examples are split: findings on one
 part become training rows (both sides, with the label of the original), the other part is searched afresh
-before and after, and is never trained on. A control is trained on the training data alone."""
+before and after, and is never trained on. A control is trained on the training data alone. DIR is a folder of
+`rif audit` (texts) or of `rif tabular` (rows)."""
 _EPILOG = """\
 examples:
   rif retrain out --model embedded --data train.csv --out out/retrained
   rif retrain out --model ./my-bert --data train.tsv --epochs 2 --seeds 3 --out out/retrained
   rif retrain out --model victim.py --data train.jsonl      where victim.py has fit(texts, labels)
+  rif retrain out/tabular --model model.py --data train.csv --audited searched.csv --out out/retrained
 
 Writes retrain.json, augmentation.jsonl (each row with the finding it comes from) and, for each training, the
 model (Hugging Face and embedded kinds) and the files of its audit. The embedded kind is trained from scratch
-on the training data, a Hugging Face model goes on from its weights, a file.py does what its `fit` does."""
+on the training data, a Hugging Face model goes on from its weights, a file.py does what its `fit` does.
+
+Rows: model.py has fit(x, y), or its `model` is a scikit-learn classifier (a clone is fitted) or a torch
+module (trained from fresh weights). augmentation.csv holds the added rows in the form of the training data;
+the models are not kept."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,23 +44,40 @@ def main(arguments: Sequence[str]) -> int:
         UsageError: The run, the model or the data cannot be used.
     """
     given = _parser().parse_args(list(arguments))
-    run = load_run(given.run)
     for folder in sorted(given.out.glob("*-[0-9]*")) if given.out.is_dir() else ():
         if (folder / RESULTS_FILE).exists():
             raise UsageError(f"{given.out} holds an earlier retraining: give another folder with --out")
+    from rif_plugins.cli.row_retrain import is_row_run, refuse_row_options, retrain_run_of_rows
+
+    if is_row_run(given.run):
+        result = retrain_run_of_rows(given, plan_of(given))
+    else:
+        refuse_row_options(given)
+        result = _retrain_texts(given)
+    print_result(given, result.to_dict(), lambda: f"{text_of(result)}\n\nfiles: {given.out}")
+    return 0
+
+
+def plan_of(given: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says about the plan, for texts and rows alike."""
+    return {
+        "seeds": given.seeds,
+        "seed": given.seed,
+        "held_out": given.held_out,
+        "weight": given.weight,
+        "max_share": given.max_share,
+        "has_control": not given.no_control,
+        **({} if given.targets is None else {"targets": _targets(given.targets)}),
+    }
+
+
+def _retrain_texts(given: argparse.Namespace) -> RetrainResult:
+    run = load_run(given.run)
     from rif_plugins.examples.loading import load_examples
     from rif_plugins.runner.fitting import load_fitter
     from rif_plugins.runner.retraining import RetrainPlan, retrain
 
-    plan = RetrainPlan(
-        seeds=given.seeds,
-        seed=given.seed,
-        held_out=given.held_out,
-        weight=given.weight,
-        max_share=given.max_share,
-        has_control=not given.no_control,
-        **({} if given.targets is None else {"targets": _targets(given.targets)}),
-    )
+    plan = RetrainPlan(**plan_of(given))
     names = tuple(map(str, run.configuration.get("label_names") or ()))
     columns: dict[str, Any] = {
         "text_column": given.text_column,
@@ -69,23 +93,24 @@ def main(arguments: Sequence[str]) -> int:
     fitter = load_fitter(
         str(spec),
         names,
-        epochs=given.epochs,
-        learning_rate=given.learning_rate,
-        batch_size=given.train_batch_size,
+        epochs=3 if given.epochs is None else given.epochs,
+        learning_rate=2e-5 if given.learning_rate is None else given.learning_rate,
+        batch_size=32 if given.train_batch_size is None else given.train_batch_size,
         max_length=given.max_length,
         device=given.device,
     )
-    result = retrain(run, train, fitter, plan, test=test, out=given.out, tell=lambda line: tell(given, line))
-    print_result(given, result.to_dict(), lambda: f"{text_of(result)}\n\nfiles: {given.out}")
-    return 0
+    return retrain(run, train, fitter, plan, test=test, out=given.out, tell=lambda line: tell(given, line))
 
 
 def _parser() -> CommandParser:
     parser = CommandParser(prog="rif retrain", description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("run", type=Path, metavar="DIR", help="folder of `rif audit`")
+    parser.add_argument("run", type=Path, metavar="DIR", help="folder of `rif audit` or `rif tabular`")
     parser.add_argument("--model", metavar="M", help="what to train (the model of the run)")
     parser.add_argument("--data", required=True, metavar="TRAIN", help="training data, as for `rif audit`")
-    parser.add_argument("--test", metavar="D", help="texts for the clean accuracy (the held-out examples)")
+    parser.add_argument("--test", metavar="D", help="data for the clean accuracy (the held-out examples)")
+    parser.add_argument(
+        "--audited", type=Path, metavar="D", help="rows: the table that was searched (--data)"
+    )
     for name, text in (
         ("--text-column", "column of the texts"),
         ("--label-column", "column of the labels"),
@@ -112,13 +137,15 @@ def _parser() -> CommandParser:
         help="most added rows, as a share of the data (1)",
     )
     parser.add_argument("--no-control", action="store_true", help="do not train on the data alone as well")
-    parser.add_argument("--epochs", type=int, default=3, metavar="N", help="Hugging Face: passes (3)")
     parser.add_argument(
-        "--learning-rate", type=float, default=2e-5, metavar="R", help="Hugging Face: largest rate (2e-5)"
+        "--min-similarity", type=float, metavar="S", help="rows: teach only what is nearer to the data than S"
     )
-    parser.add_argument(
-        "--train-batch-size", type=int, default=32, metavar="N", help="Hugging Face: rows a step (32)"
-    )
+    for name, kind, metavar, text in (
+        ("--epochs", int, "N", "passes over the data (Hugging Face 3, torch rows 25)"),
+        ("--learning-rate", float, "R", "largest rate (Hugging Face 2e-5, torch rows 0.001)"),
+        ("--train-batch-size", int, "N", "rows a step (Hugging Face 32, torch rows 64)"),
+    ):
+        parser.add_argument(name, type=kind, metavar=metavar, help=text)
     parser.add_argument("--max-length", type=int, metavar="N", help="Hugging Face: most tokens of a text")
     parser.add_argument("--device", metavar="NAME", help="torch device of the retrained model's audit")
     parser.add_argument(
@@ -136,10 +163,13 @@ def text_of(result: RetrainResult) -> str:
     """The tables that people read."""
     rows = result.augmentation
     configuration = result.configuration
+    unit = configuration.get("unit", "examples of the audit")
+    kind = unit.split()[0]
     lines = [
         f"taught: {len(rows)} rows from {rows.n_findings} findings, beside {configuration['n_train']} rows "
         f"of {configuration['train']}",
-        f"tested: {configuration['n_held_out']} examples of the audit that were not taught, searched afresh",
+        f"tested: {configuration['n_held_out']} {unit} that were not taught, searched afresh",
+        *([f"clean rows: {configuration['n_test']}"] if "n_test" in configuration else ()),
         "",
         *_table("before", "after", result.changes),
     ]
@@ -147,13 +177,17 @@ def text_of(result: RetrainResult) -> str:
         lines += ["", "the same against the control, trained on the data alone:", ""]
         lines += _table("control", "after", result.over_control)
     n_before = configuration["n_findings_held_out"]
-    lines += ["", f"findings of before on the tested examples: {n_before}; still hold:"]
+    lines += ["", f"findings of before on the tested {kind}: {n_before}; still hold:"]
     for arm, rates in result.frozen.items():
-        lines += [f"  {arm}, seed {number + 1}: {rate}" for number, rate in enumerate(rates)]
+        others = result.frozen_any.get(arm)
+        for number, rate in enumerate(rates):
+            more = "" if others is None else f"; false or biased in whatever way: {others[number]}"
+            lines.append(f"  {arm}, seed {number + 1}: {rate}{more}")
+    searched = "from these seeds" if "unit" in configuration else "with these candidates"
     lines += [
         "",
-        "* the 95 % interval of the difference (paired, over examples) leaves out zero. A lower rate says",
-        "  that this search finds less with these candidates, not that all individuals are treated alike.",
+        f"* the 95 % interval of the difference (paired, over {kind}) leaves out zero. A lower rate says",
+        f"  that this search finds less {searched}, not that all individuals are treated alike.",
     ]
     return "\n".join(lines)
 

@@ -15,6 +15,7 @@ from rif_plugins.proposers.base import (
     TokenContext,
 )
 from rif_plugins.proposers.composite import CompositeProposer, RankedProposer
+from rif_plugins.proposers.context import ContextProposer
 from rif_plugins.proposers.embedding import EmbeddingProposer
 from rif_plugins.proposers.loading import load_proposer
 from rif_plugins.proposers.masked_lm import MaskedLMProposer
@@ -26,6 +27,7 @@ __all__ = [
     "BaseProposer",
     "Candidate",
     "CompositeProposer",
+    "ContextProposer",
     "EmbeddingProposer",
     "GuardedProposer",
     "MaskedLMProposer",

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from rif_plugins.core.articles import article_fits
 from rif_plugins.core.letter_case import case_pattern
@@ -20,6 +20,8 @@ from rif_plugins.proposers.guard import Guard
 from rif_plugins.proposers.names import is_name
 
 DEFAULT_MAX_CANDIDATES = 12
+UNKNOWN = "unknown"
+"""The version of what does not say which one it is."""
 
 _WINDOW = 64  # characters looked at on each side; enough for any neighbouring word
 _PREVIOUS = re.compile(r"([\w'’\-]+)[^\S\n]*[\"“‘'(\[]?\Z")
@@ -95,6 +97,71 @@ class Proposer(Protocol):
         ...  # pragma: no cover
 
 
+class PhraseSource(Protocol):
+    """A proposer that also tells which stretches of several words it has candidates for."""
+
+    def phrases(self, text: str) -> list[tuple[int, int]]:
+        """Where they stand, ``(start, end)``."""
+        ...  # pragma: no cover
+
+
+def version_of(proposer: object) -> str:
+    """What a proposer (or a ranker) calls the data or weights behind it, ``""`` where it does not say.
+
+    A run that goes on compares it, and stores keep candidates under it: it must change whenever the
+    candidates may.
+    """
+    return str(getattr(proposer, "version", "") or "")
+
+
+def joined_versions(parts: Iterable[object], mark: str) -> str:
+    """The versions of several parts as one, ``""`` where none of them says; see :func:`is_version`."""
+    versions = [version_of(part) for part in parts]
+    return f" {mark} ".join(version or UNKNOWN for version in versions) if any(versions) else ""
+
+
+def is_version(version: str) -> bool:
+    """Whether a version names all that is behind a proposer, so that its candidates may be kept under it."""
+    return version != "" and UNKNOWN not in version.split()
+
+
+class ProposerWrapper:
+    """What every proposer around another one passes on: all that the other one tells.
+
+    Attributes:
+        proposer: The wrapped one.
+    """
+
+    proposer: Proposer
+
+    @property
+    def version(self) -> str:
+        """That of the wrapped proposer; see :func:`version_of`."""
+        return version_of(self.proposer)
+
+    @property
+    def phrases(self) -> Callable[[str], list[tuple[int, int]]]:
+        """The method of the wrapped proposer.
+
+        Raises:
+            AttributeError: It has none, so that ``hasattr`` tells whether it knows phrases.
+        """
+        return cast(PhraseSource, self.proposer).phrases
+
+    @property
+    def last_failures(self) -> dict[TokenContext, str]:
+        """What the wrapped proposer says about tokens that it could not answer for, if it does."""
+        return dict(getattr(self.proposer, "last_failures", {}))
+
+    def take_notes(self) -> list[str]:
+        """What went wrong in the wrapped proposer since the last call of this method, if it tells."""
+        return list(getattr(self.proposer, "take_notes", list)())
+
+    def take_calls(self) -> int:
+        """Calls that the wrapped proposer made since the last call of this method, if it tells."""
+        return int(getattr(self.proposer, "take_calls", int)())
+
+
 class BaseProposer(ABC):
     """A proposer that keeps the rules of this package; subclasses write :meth:`generate`.
 
@@ -158,7 +225,7 @@ class BaseProposer(ABC):
         return tuple(kept.values())
 
 
-class GuardedProposer(BaseProposer):
+class GuardedProposer(ProposerWrapper, BaseProposer):
     """Puts the rules of this package on a proposer written elsewhere.
 
     Args:
@@ -181,19 +248,6 @@ class GuardedProposer(BaseProposer):
     def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
         """Ask the wrapped proposer."""
         return self.proposer.propose(contexts)
-
-    @property
-    def last_failures(self) -> dict[TokenContext, str]:
-        """What the wrapped proposer says about tokens that it could not answer for, if it does."""
-        return dict(getattr(self.proposer, "last_failures", {}))
-
-    def take_notes(self) -> list[str]:
-        """What went wrong in the wrapped proposer since the last call of this method, if it tells."""
-        return list(getattr(self.proposer, "take_notes", list)())
-
-    def take_calls(self) -> int:
-        """Calls that the wrapped proposer made since the last call of this method, if it tells."""
-        return int(getattr(self.proposer, "take_calls", int)())
 
 
 def _spoken(token: str, candidate: str) -> str:

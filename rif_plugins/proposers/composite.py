@@ -14,7 +14,9 @@ from rif_plugins.proposers.base import (
     BaseProposer,
     Candidate,
     Proposer,
+    ProposerWrapper,
     TokenContext,
+    joined_versions,
 )
 
 _LONGEST_REASON = 200
@@ -72,6 +74,11 @@ class CompositeProposer(BaseProposer):
         self.last_failures: dict[TokenContext, str] = {}
         self._warned: set[int] = set()
         self._notes: dict[str, None] = {}
+
+    @property
+    def version(self) -> str:
+        """Those of the members."""
+        return joined_versions(self.members, "+")
 
     def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
         """The members' candidates in turn."""
@@ -140,7 +147,7 @@ def _asked(member: Proposer, contexts: Sequence[TokenContext]) -> list[tuple[Can
     return [found.get(context, ()) for context in contexts]
 
 
-class RankedProposer(BaseProposer):
+class RankedProposer(ProposerWrapper, BaseProposer):
     """The candidates of one proposer, those that another model finds fitting in the sentence, best first.
 
     ``wordnet&masked-lm:NAME`` is this: the lexicon knows which words can mean the same, the masked language
@@ -175,6 +182,11 @@ class RankedProposer(BaseProposer):
         self.least = least
         self.name = f"{proposer.name}&{ranker.name}"
 
+    @property
+    def version(self) -> str:
+        """Those of proposer and ranker."""
+        return joined_versions((self.proposer, self.ranker), "&")
+
     def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
         """The fitting candidates."""
         found = dict(zip(contexts, self.proposer.propose(contexts), strict=True))
@@ -183,14 +195,6 @@ class RankedProposer(BaseProposer):
         ]
         fits = {c: fits for (c, _), fits in zip(asked, self.ranker.fits(asked), strict=True)}
         return [self._ranked(found[c], fits.get(c, ())) for c in contexts]
-
-    def take_notes(self) -> list[str]:
-        """What went wrong in the wrapped proposer since the last call of this method, if it tells."""
-        return list(getattr(self.proposer, "take_notes", list)())
-
-    def take_calls(self) -> int:
-        """Calls that the wrapped proposer made since the last call of this method, if it tells."""
-        return int(getattr(self.proposer, "take_calls", int)())
 
     def _ranked(self, candidates: Sequence[Candidate], fits: Sequence[float | None]) -> list[Candidate]:
         pairs = list(zip(fits, candidates, strict=True))

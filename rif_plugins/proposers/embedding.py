@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ class EmbeddingProposer(BaseProposer):
         self._places = {word: number for number, word in reversed(list(enumerate(self._words)))}
         self._known: dict[str, tuple[str, ...]] = {}
 
-    @property
+    @cached_property
     def version(self) -> str:
         """Digest of words and vectors."""
         digest = hashlib.sha256("\n".join(self._words).encode("utf-8", "surrogatepass"))

@@ -12,17 +12,18 @@ from rif_plugins.errors import UsageError
 from rif_plugins.llm import ChatModel
 from rif_plugins.proposers.base import DEFAULT_MAX_CANDIDATES, GuardedProposer, Proposer
 from rif_plugins.proposers.composite import CompositeProposer, RankedProposer
+from rif_plugins.proposers.context import ContextProposer
 from rif_plugins.proposers.embedding import EmbeddingProposer
 from rif_plugins.proposers.masked_lm import MaskedLMProposer
 from rif_plugins.proposers.stored import StoredProposer
 from rif_plugins.proposers.table import TableProposer
 from rif_plugins.proposers.wordnet import WordNetProposer
 
-KINDS = ("wordnet", "table:", "masked-lm:", "embedding:", "llm:", "phrases:llm:")
+KINDS = ("wordnet", "context", "table:", "masked-lm:", "embedding:", "llm:", "phrases:llm:")
 """How a proposer's text begins; those with a colon want a name or file after it."""
 
 EXPECTED = (
-    "expected 'wordnet', 'table:FILE' (JSONL, CSV or TSV), 'masked-lm:NAME', 'embedding:FILE', "
+    "expected 'wordnet', 'table:FILE' (JSONL, CSV or TSV), 'context', 'masked-lm:NAME', 'embedding:FILE', "
     "'llm:NAME', 'phrases:llm:NAME', several with commas between, or 'PROPOSER&masked-lm:NAME'"
 )
 # Names of files and models may hold the separators too, so one counts only where a kind follows.
@@ -54,6 +55,7 @@ def load_proposer(
         spec: One of
 
             * ``wordnet``: synonyms of the dominant senses;
+            * ``context``: few substitutes, most of which pass the filter where the token stands;
             * ``table:FILE``: a JSONL, CSV or TSV file;
             * ``masked-lm:NAME``: a folder or hub name of a masked language model;
             * ``embedding:FILE``: nearest word vectors;
@@ -103,6 +105,8 @@ def _simple(spec: str, whole: str, options: _Options) -> Proposer:
     cap, protected = options.max_candidates, options.protected
     if kind == "wordnet" and spec == kind:
         return WordNetProposer(max_candidates=cap, protected=protected)
+    if kind == "context" and spec == kind:
+        return ContextProposer(max_candidates=cap, protected=protected)
     if kind == "table" and argument:
         return TableProposer(argument, max_candidates=cap, protected=protected)
     if kind == "embedding" and argument:

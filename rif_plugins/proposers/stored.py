@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from rif_plugins.core.stores import PredictionStore, namespace, pair_keys
-from rif_plugins.proposers.base import Candidate, Proposer, TokenContext
+from rif_plugins.proposers.base import (
+    Candidate,
+    Proposer,
+    ProposerWrapper,
+    TokenContext,
+    is_version,
+    version_of,
+)
 
 
-class StoredProposer:
+class StoredProposer(ProposerWrapper):
     """Asks a proposer only for tokens in texts that it was not asked for before.
 
     Tokens that the proposer names in its attribute ``last_failures`` are not kept: that a model did not
@@ -31,7 +38,6 @@ class StoredProposer:
     Attributes:
         n_calls: Tokens that the proposer was asked for.
         stored_hits: Tokens answered from the store.
-        last_failures: Tokens that the last call of :meth:`propose` got no answer for, with the reason.
     """
 
     def __init__(
@@ -46,11 +52,21 @@ class StoredProposer:
         self.name = proposer.name
         self.n_calls = 0
         self.stored_hits = 0
-        self.last_failures: dict[TokenContext, str] = {}
-        version = str(getattr(proposer, "version", "") or "") if version is None else version
+        self._failures: dict[TokenContext, str] = {}
+        self._version = version_of(proposer) if version is None else version
         settings = str(getattr(proposer, "settings", "") or "") if settings is None else settings
-        self._space = namespace("proposer", self.name, version, settings)
-        self._store = store if version not in ("", "unknown") else None
+        self._space = namespace("proposer", self.name, self._version, settings)
+        self._store = store if is_version(self._version) else None
+
+    @property
+    def version(self) -> str:
+        """That of the proposer, or the one that was given in its place."""
+        return self._version
+
+    @property
+    def last_failures(self) -> dict[TokenContext, str]:
+        """Tokens that the last call of :meth:`propose` got no answer for, with the reason."""
+        return dict(self._failures)
 
     @property
     def is_storing(self) -> bool:
@@ -69,26 +85,18 @@ class StoredProposer:
                 if candidates is not None:
                     found[context] = candidates
         self.stored_hits += len(found)
-        self.last_failures = {}
+        self._failures = {}
         new = [context for context in distinct if context not in found]
         if new:
             proposed = dict(zip(new, self.proposer.propose(new), strict=True))
             self.n_calls += len(new)
-            self.last_failures = dict(getattr(self.proposer, "last_failures", {}))
+            self._failures = dict(getattr(self.proposer, "last_failures", {}))
             found.update(proposed)
             if self._store is not None:
                 key_of = dict(zip(distinct, keys, strict=True))
-                answered = [context for context in new if context not in self.last_failures]
+                answered = [context for context in new if context not in self._failures]
                 self._store.set_many({key_of[context]: _written(proposed[context]) for context in answered})
         return [found[context] for context in contexts]
-
-    def take_notes(self) -> list[str]:
-        """What the proposer has to say since the last call of this method, where it is one that does."""
-        return list(getattr(self.proposer, "take_notes", list)())
-
-    def take_calls(self) -> int:
-        """Calls to a language model since the last call of this method."""
-        return int(getattr(self.proposer, "take_calls", int)())
 
     def __repr__(self) -> str:
         return f"StoredProposer({self.proposer!r})"

@@ -59,8 +59,22 @@ class TableProposer(BaseProposer):
         self.path = Path(path)
         self.min_score = min_score
         self._file = TableFile(self.path)
-        self._index = _Index.of(self._file, min_score)
         self._state = _state(self.path)
+        self._index = _Index.of(self._file, min_score)
+        self._version = ""
+
+    @property
+    def version(self) -> str:
+        """Digest of the file.
+
+        Raises:
+            DataError: The file has changed since it was read, or cannot be read any more.
+        """
+        if not self._version:
+            version = f"sha256:{_digest(self.path)[:12]}"
+            self._refuse_changed()
+            self._version = version
+        return self._version
 
     def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
         """Rows of each context's token.
@@ -71,8 +85,7 @@ class TableProposer(BaseProposer):
         places = [self._index.places(context.token, context.hash) for context in contexts]
         if not any(places):
             return [()] * len(contexts)
-        if _state(self.path) != self._state:
-            raise DataError(f"candidate table {self.path} has changed since it was read: start again")
+        self._refuse_changed()
         with self.path.open("rb") as file:
             return [
                 tuple(self._candidates(context, self._rows(file, found)))
@@ -103,6 +116,10 @@ class TableProposer(BaseProposer):
     def __repr__(self) -> str:
         name, tokens = str(self.path), self._index.n_tokens
         return f"TableProposer({name!r}, tokens={tokens}, max_candidates={self.max_candidates})"
+
+    def _refuse_changed(self) -> None:
+        if _state(self.path) != self._state:
+            raise DataError(f"candidate table {self.path} has changed since it was read: start again")
 
     def _phrase(self, text: str, spans: Sequence[Span]) -> TokenContext | None:
         """The longest phrase of the table that begins with the first of some words."""
@@ -189,6 +206,17 @@ class _Index:
 def _key(token: str, context_hash: str) -> int:
     text = f"{context_hash}:{token}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise DataError(f"cannot read the candidate table {path}: {error.strerror}") from error
+    return digest.hexdigest()
 
 
 def _state(path: Path) -> tuple[int, int] | None:

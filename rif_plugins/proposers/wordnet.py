@@ -67,6 +67,11 @@ class WordNetProposer(BaseProposer):
         self.max_senses = max_senses
         self.min_share = min_share
 
+    @property
+    def version(self) -> str:
+        """The release of the lexicon."""
+        return WordNet.load().version
+
     def generate(self, contexts: Sequence[TokenContext]) -> Sequence[Iterable[Candidate]]:
         """Synonyms for each context."""
         return [self._candidates(context) for context in contexts]
@@ -125,7 +130,7 @@ def _synonyms(reading: Reading, sense: Sense) -> list[str]:
         lemma
         for lemma in sense.lemmas
         if reading.lemma not in re.split("[_-]", lemma)  # "domestic dog" for "dog" replaces nothing
-        and not _is_derived(reading.lemma, lemma)
+        and not is_derived(reading.lemma, lemma)
         and _LEMMA.fullmatch(lemma)
         and lemma not in FUNCTION_WORDS
         and EXCLUDED_REGISTERS.isdisjoint(lexicon.registers(lemma, sense))
@@ -133,7 +138,7 @@ def _synonyms(reading: Reading, sense: Sense) -> list[str]:
     return sorted(usable, key=lambda lemma: -lexicon.usage(lemma, sense)[1])
 
 
-def _is_derived(a: str, b: str) -> bool:
+def is_derived(a: str, b: str) -> bool:
     """True for a word and its own derivation: *jerk*, *jerking*; *power*, *powerfulness*.
 
     WordNet lists such pairs as synonyms of some sense, but one does not replace the other in a sentence.

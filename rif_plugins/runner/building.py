@@ -46,6 +46,7 @@ class Parts:
         filter: None when ``--entailment none``.
         source: Who counts as similar.
         models: The language models of the run.
+        proposer: Loaded when it is first needed, and once: tables and models take time.
     """
 
     victim: Victim
@@ -55,6 +56,7 @@ class Parts:
     filter: EntailmentFilter | None
     source: PairSource
     models: LanguageModels
+    proposer: Proposer | None = None
 
     def close(self) -> None:
         """Write what the cache still holds."""
@@ -168,9 +170,11 @@ def build_sweep(options: AuditOptions, parts: Parts) -> Sweep:
 
 def build_proposer(options: AuditOptions, parts: Parts) -> Proposer:
     """The proposer of the options, with the language models and the cache of the run."""
+    if parts.proposer is not None:
+        return parts.proposer
     lexicon, settings = parts.source.lexicon, options.settings
     protected = {word.casefold() for word in options.protect}
-    return load_proposer(
+    parts.proposer = load_proposer(
         settings.proposer,
         max_candidates=settings.max_candidates,
         protected=lambda word: lexicon.is_sensitive(word) or word.casefold() in protected,
@@ -178,6 +182,7 @@ def build_proposer(options: AuditOptions, parts: Parts) -> Proposer:
         store=parts.store,
         seed=settings.seed,
     )
+    return parts.proposer
 
 
 def read_examples(options: AuditOptions, label_names: Sequence[str] | None) -> ExampleSet:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -17,11 +18,14 @@ from typing import Any, BinaryIO
 
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.reports.output_file import write_whole
+from rif_plugins.runner.result_log import claimed_file
 
 SCHEMA = "rif-candidates/1"
 KINDS = (".jsonl", ".ndjson")
 # The digest says whether the data are the same, wherever they lie.
 _FREE = ("data",)
+# Fields that tables of older releases lack, or leave empty.
+_LATER = ("proposer_version", "lexicon_version")
 
 
 class CandidateFile:
@@ -36,10 +40,11 @@ class CandidateFile:
     Attributes:
         done: Examples that are finished.
         counts: What was counted for them.
+        n_stops: How often in a row a build has stopped here before the end.
         is_finished: True when nothing is left to do.
 
     Raises:
-        UsageError: The file exists, holds another table, or cannot be written.
+        UsageError: The file exists, holds another table, cannot be written, or another process writes it.
         DataError: What an earlier call has left is broken.
     """
 
@@ -62,15 +67,19 @@ class CandidateFile:
         self.done = 0
         self.counts: dict[str, Any] = {}
         self.is_finished = False
+        self.n_stops = 0
         self._created = _now()
         self._file: BinaryIO | None = None
-        size = 0
-        if resume:
-            size = self._earlier()
-        elif not overwrite:
-            self._refuse_existing()
-        if not self.is_finished:
-            self._open(size)
+        with ExitStack() as claim:
+            claim.enter_context(claimed_file(path))
+            size = 0
+            if resume:
+                size = self._earlier()
+            elif not overwrite:
+                self._refuse_existing()
+            if not self.is_finished:
+                self._open(size)
+            self._claim = claim.pop_all()
 
     def write(self, rows: Iterable[Mapping[str, Any]], *, done: int, counts: Mapping[str, Any]) -> None:
         """Append rows, then say that ``done`` examples are finished.
@@ -86,8 +95,13 @@ class CandidateFile:
             os.fsync(file.fileno())
         except OSError as error:
             raise _cannot_write(self.part, error) from error
-        self.done, self.counts = done, dict(counts)
+        self.done, self.counts, self.n_stops = done, dict(counts), 0
         self._save(size=file.tell(), is_finished=False)
+
+    def note_stop(self) -> None:
+        """Say that the build stops here before the end."""
+        self.n_stops += 1
+        self._save(size=self._opened().tell(), is_finished=False)
 
     def finish(self) -> None:
         """Give the table its name."""
@@ -95,7 +109,7 @@ class CandidateFile:
             return
         file = self._opened()
         size = file.tell()
-        self.close()
+        self._close_file()
         try:
             self.part.replace(self.path)
         except OSError as error:
@@ -104,7 +118,11 @@ class CandidateFile:
         self.is_finished = True
 
     def close(self) -> None:
-        """Close the file; idempotent."""
+        """Close the file and let others write it; idempotent."""
+        self._close_file()
+        self._claim.close()
+
+    def _close_file(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -127,7 +145,6 @@ class CandidateFile:
 
     def _open(self, size: int) -> None:
         try:
-            self.part.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.part.open("r+b" if size else "wb")
             self._file.truncate(size)
             self._file.seek(size)
@@ -143,6 +160,7 @@ class CandidateFile:
             "configuration": self.configuration,
             "examples_done": self.done,
             "bytes": size,
+            "stops": self.n_stops,
             "counts": self.counts,
         }
         write_whole(self.state_file, (json.dumps(state, indent=1) + "\n").encode("ascii"))
@@ -163,7 +181,7 @@ class CandidateFile:
         state = _read_state(self.state_file)
         self._refuse_another(state["configuration"])
         self.done, self.counts = state["examples_done"], state["counts"]
-        self._created = state["created"]
+        self._created, self.n_stops = state["created"], state.get("stops", 0)
         size: int = state["bytes"]
         written = self.path if not self.part.exists() else self.part
         found = written.stat().st_size if written.exists() else 0
@@ -182,17 +200,29 @@ class CandidateFile:
     def _refuse_another(self, earlier: Mapping[str, Any]) -> None:
         for name in sorted({*earlier, *self.configuration}):
             before, now = earlier.get(name), self.configuration.get(name)
-            if before != now and name not in _FREE:
-                shown = "" if name == "data_sha256" else f" ({before!r}, now {now!r})"
+            if before == now or name in _FREE or (name in _LATER and not before):
+                continue
+            if name in _LATER:
+                what = "proposer" if name == "proposer_version" else "lexicon"
                 raise UsageError(
-                    f"--resume: {self.path} was begun with another {name}{shown}: "
-                    "repeat its options, or give another file with -o"
+                    f"--resume: {self.path} was begun with another {what} of this name ({before}, now "
+                    f"{now}): give the same file or model, or another file with -o"
                 )
+            shown = "" if name == "data_sha256" else f" ({before!r}, now {now!r})"
+            raise UsageError(
+                f"--resume: {self.path} was begun with another {name}{shown}: "
+                "repeat its options, or give another file with -o"
+            )
 
 
 def state_path(table: Path) -> Path:
-    """The file that tells how a table was made."""
-    return table.with_suffix(".run.json")
+    """The file that tells how a table was made; no two tables share one.
+
+    >>> [state_path(Path(name)).name for name in ("t.jsonl", "t.ndjson", "t.JSONL")]
+    ['t.run.json', 't.run-ndjson.json', 't.run-JSONL.json']
+    """
+    kind = table.suffix
+    return table.with_suffix(".run.json" if kind == KINDS[0] else f".run-{kind[1:]}.json")
 
 
 def _read_state(path: Path) -> dict[str, Any]:
@@ -202,6 +232,7 @@ def _read_state(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} cannot be read: begin again with --overwrite") from error
     kinds = {"configuration": dict, "examples_done": int, "bytes": int, "counts": dict, "created": str}
     is_sound = isinstance(state, dict) and state.get("schema") == SCHEMA
+    is_sound = is_sound and isinstance(state.get("stops", 0), int)
     if not is_sound or not all(isinstance(state.get(name), kind) for name, kind in kinds.items()):
         raise DataError(
             f"{path} is no state of a candidate table ({SCHEMA}): give another name, or --overwrite"

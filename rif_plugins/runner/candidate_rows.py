@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from rif_plugins.core.pairs import Span
@@ -102,6 +104,7 @@ class RowMaker:
     Attributes:
         unanswered: Words and phrases of the last call of :meth:`rows` for which the proposer failed, with
             the reason.
+        n_asked: Texts of that call with something to ask for.
     """
 
     def __init__(
@@ -121,6 +124,7 @@ class RowMaker:
         self.keep_refused = keep_refused
         self.keep_texts = keep_texts
         self.unanswered: dict[TokenContext, str] = {}
+        self.n_asked = 0
         self.is_cosine = entailment is not None and isinstance(entailment.scorer, CosineScorer)
 
     def rows(self, texts: Sequence[str], counts: CandidateCounts) -> list[Row]:
@@ -129,6 +133,7 @@ class RowMaker:
         proposed = self.proposer.propose(contexts)
         counts.texts += len(texts)
         counts.tokens += len(contexts)
+        self.n_asked = len({context.text for context in contexts})
         self.unanswered = dict(getattr(self.proposer, "last_failures", {}))
         counts.unanswered += len(self.unanswered)
         asked = []
@@ -217,10 +222,18 @@ def _pair(context: TokenContext, candidate: Candidate) -> Pair:
 
 
 def _sentence(context: TokenContext) -> str:
-    spans = sentence_spans(context.text)
-    start = max((a for a, _ in spans if a <= context.start), default=0)
-    end = min((b for _, b in spans if b >= context.end), default=len(context.text))
-    return context.text[start:end].strip()
+    starts, ends = _sentence_borders(context.text)
+    start, end = bisect_right(starts, context.start) - 1, bisect_left(ends, context.end)
+    return context.text[
+        starts[start] if start >= 0 else 0 : ends[end] if end < len(ends) else len(context.text)
+    ].strip()
+
+
+@lru_cache(maxsize=1)  # rows come text by text
+def _sentence_borders(text: str) -> tuple[list[int], list[int]]:
+    """Where the sentences of a text begin and where they end, both rising."""
+    spans = sentence_spans(text)
+    return [start for start, _ in spans], [end for _, end in spans]
 
 
 def _number(value: float | None) -> float | None:

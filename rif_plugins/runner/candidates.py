@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,13 @@ from rif_plugins.entailment import CosineScorer, EntailmentFilter, EntailmentSco
 from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import Example, ExampleSet
 from rif_plugins.examples.loading import load_examples
+from rif_plugins.llm import ChatModel
 from rif_plugins.proposers import Proposer, load_proposer
 from rif_plugins.proposers.asking import UNREADABLE
+from rif_plugins.proposers.base import version_of
+from rif_plugins.runner.answer_watch import AnswerWatch
 from rif_plugins.runner.candidate_files import CandidateFile
-from rif_plugins.runner.candidate_rows import CandidateCounts, RowMaker
+from rif_plugins.runner.candidate_rows import CandidateCounts, Row, RowMaker
 from rif_plugins.runner.language_models import LanguageModels
 from rif_plugins.settings import Settings
 from rif_plugins.similar import PairSource
@@ -32,6 +35,9 @@ from rif_plugins.version import __version__
 
 # Examples whose candidates are proposed and filtered together; a kill loses at most so many.
 WINDOW = 4
+# Windows in a row without any answer before the proposer counts as gone. More where a build has stopped
+# before: neighbours may all be refused for what they say, and what is behind them is answered.
+PATIENCE = 3
 Progress = Callable[[Iterable[int], int], Iterable[int]]
 
 
@@ -66,6 +72,23 @@ class CandidateOptions:
     cosine: str | None = None
 
 
+@dataclass(frozen=True)
+class _Window:
+    """Examples that were worked on together.
+
+    Attributes:
+        end: Number of the example behind them.
+        rows: What came.
+        counts: After them.
+        silence: Why nothing was answered; empty where something was, or nothing was to be asked.
+    """
+
+    end: int
+    rows: list[Row]
+    counts: CandidateCounts
+    silence: str
+
+
 class CandidateBuild:
     """Writes a candidate table.
 
@@ -76,6 +99,7 @@ class CandidateBuild:
         options: What to write.
         store: Keeps answers of models across runs; closed by :meth:`close`.
         models: The language models that the proposer asks; None where there are none.
+        watch: Listens to them; None where there are none.
         window: Examples that are worked on together.
 
     Attributes:
@@ -92,6 +116,7 @@ class CandidateBuild:
         *,
         store: SQLiteStore | None = None,
         models: LanguageModels | None = None,
+        watch: AnswerWatch | None = None,
         window: int = WINDOW,
     ) -> None:
         self.examples = examples
@@ -100,6 +125,7 @@ class CandidateBuild:
         self.options = options
         self.store = store
         self.models = models
+        self.watch = watch or AnswerWatch()
         self.window = window
         self.counts = CandidateCounts()
         self.stopped = ""
@@ -135,16 +161,17 @@ class CandidateBuild:
         cosine = None if options.cosine is None else load_scorer(f"cosine:{options.cosine}")
         store = open_store(cache=settings.cache, folder=settings.cache_dir, size=settings.cache_size)
         models = models or LanguageModels(settings, store)
+        watch = AnswerWatch()
         maker = RowMaker(
             source,
-            _proposer(options, source, models, store),
+            _proposer(options, source, watch.over(models), store),
             None if scorer is None else _filter(scorer, settings, store),
             # Only its scores are read.
             cosine=None if cosine is None else EntailmentFilter(cosine, scope=settings.scope, veto=None),
             keep_refused=options.keep_refused,
             keep_texts=options.keep_texts,
         )
-        return cls(examples, source, maker, options, store=store, models=models)
+        return cls(examples, source, maker, options, store=store, models=models, watch=watch)
 
     def configuration(self) -> dict[str, Any]:
         """Everything that decides the rows, as plain values."""
@@ -155,7 +182,7 @@ class CandidateBuild:
             "data": options.data,
             "data_sha256": self.examples.sha256,
             "proposer": settings.proposer,
-            "proposer_version": str(getattr(self.maker.proposer, "version", "") or ""),
+            "proposer_version": version_of(self.maker.proposer),
             "max_candidates": settings.max_candidates,
             "protect": list(options.protect),
             "entailment": settings.entailment,
@@ -166,6 +193,7 @@ class CandidateBuild:
             "cosine": "" if cosine is None else _named(cosine.scorer),
             "sensitive": None if settings.sensitive is None else list(settings.sensitive),
             "lexicon": None if settings.lexicon is None else str(settings.lexicon),
+            "lexicon_version": self.source.lexicon.version,
             "counterparts": settings.counterparts,
             "seed": settings.seed,
             "all_texts": options.all_texts,
@@ -185,7 +213,8 @@ class CandidateBuild:
         """Write the table and the file that tells how it was made.
 
         A proposer that no longer answers, or may not be asked any more, stops the build before the examples
-        that it left open: ``stopped`` says why, and a later call with ``resume`` goes on there.
+        that it left open: ``stopped`` says why, and a later call with ``resume`` goes on there. Where it
+        answers for some words and not for others, what came is written and the rest counted as unanswered.
 
         Args:
             path: The table.
@@ -219,38 +248,63 @@ class CandidateBuild:
             for example in examples[: file.done]:
                 self._new_texts(example)
             yield file.done
+        # Without any answer: they are written once another one shows that their texts were to blame.
+        held: list[_Window] = []
         for start in range(file.done, len(examples), self.window):
-            began = time.perf_counter()
-            part = examples[start : start + self.window]
-            counts = deepcopy(self.counts)
-            texts: list[str] = []
-            for example in part:
-                new = self._new_texts(example)
-                counts.left_out += new is None
-                texts += new or []
-            rows = self.maker.rows(texts, counts)
-            self.stopped = self._reason_to_stop(len(texts))
-            if self.stopped:
+            counts = deepcopy(held[-1].counts if held else self.counts)
+            window = self._worked(start, counts)
+            if self.watch.final:
+                self.stopped = self.watch.final
                 return
-            self.counts = counts
-            counts.examples += len(part)
-            counts.seconds = round(counts.seconds + time.perf_counter() - began, 3)
-            file.write(rows, done=start + len(part), counts=counts.to_dict())
-            yield len(part)
+            if held and not self.maker.n_asked:
+                held[-1] = replace(held[-1], end=window.end, counts=window.counts)
+                continue
+            held.append(window)
+            if not window.silence:
+                yield from self._write(file, held)
+            elif len(held) >= PATIENCE * (file.n_stops + 1):
+                break
+        else:
+            if self.counts.tokens:  # somebody has answered
+                yield from self._write(file, held)
+        if held:
+            self.stopped = held[-1].silence
+            file.note_stop()
 
-    def _reason_to_stop(self, n_texts: int) -> str:
-        """Why the proposer should not be asked any more after a window of ``n_texts`` texts, or ``""``.
+    def _worked(self, start: int, counts: CandidateCounts) -> _Window:
+        """Propose and filter for a window of examples from ``start`` on; ``counts`` are raised."""
+        began = time.perf_counter()
+        part = self.examples.examples[start : start + self.window]
+        texts: list[str] = []
+        for example in part:
+            new = self._new_texts(example)
+            counts.left_out += new is None
+            texts += new or []
+        n_replies, n_failures = self.watch.n_replies, self.watch.n_failures
+        rows = self.maker.rows(texts, counts)
+        counts.examples += len(part)
+        counts.seconds = round(counts.seconds + time.perf_counter() - began, 3)
+        failed, is_asked_in_vain = self._failed(), self.watch.n_failures > n_failures
+        silence = ""
+        if self.watch.n_replies == n_replies and (is_asked_in_vain or len(failed) == self.maker.n_asked):
+            silence = next(iter(failed.values()), self.watch.last if is_asked_in_vain else "")
+        return _Window(start + len(part), rows, counts, silence)
 
-        Answers that cannot be read are no reason: another text may get a better one.
+    def _write(self, file: CandidateFile, held: list[_Window]) -> Iterator[int]:
+        """Write windows and forget them; yields how many examples each has finished."""
+        while held:
+            window = held.pop(0)
+            n_examples = window.end - file.done
+            self.counts = window.counts
+            file.write(window.rows, done=window.end, counts=window.counts.to_dict())
+            yield n_examples
+
+    def _failed(self) -> dict[str, str]:
+        """The texts of the last window with words that nobody answered for, and why.
+
+        An answer that cannot be read is one all the same: another text may get a better one.
         """
-        proposer = self.maker.proposer
-        n_calls = int(getattr(proposer, "take_calls", lambda: 1)())
-        failed = {c.text: why for c, why in self.maker.unanswered.items() if why != UNREADABLE}
-        if not failed:
-            return ""
-        budget = None if self.models is None else self.models.budget
-        is_used_up = budget is not None and budget.n_calls == budget.max_calls
-        return next(iter(failed.values())) if is_used_up or not n_calls or 2 * len(failed) >= n_texts else ""
+        return {c.text: why for c, why in self.maker.unanswered.items() if why != UNREADABLE}
 
     def _new_texts(self, example: Example) -> list[str] | None:
         """The texts of an example that did not come before; None where there is nothing to search."""
@@ -269,7 +323,10 @@ class CandidateBuild:
 
 
 def _proposer(
-    options: CandidateOptions, source: PairSource, models: LanguageModels, store: SQLiteStore | None
+    options: CandidateOptions,
+    source: PairSource,
+    models: Callable[[str], ChatModel],
+    store: SQLiteStore | None,
 ) -> Proposer:
     protected = {word.casefold() for word in options.protect}
     return load_proposer(

@@ -172,6 +172,8 @@ def claimed(folder: Path) -> Iterator[None]:
         raise UsageError(
             f"cannot write {folder}: {error.strerror}; choose a folder that you may write to"
         ) from error
+    taken = f"{folder} is being written by another run: wait for its end, or give another folder with --out"
+    deadline = time.monotonic() + _LOCK_SECONDS  # children of a killed run take a moment to end
     try:
         import fcntl
 
@@ -180,21 +182,71 @@ def claimed(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        deadline = time.monotonic() + _LOCK_SECONDS  # children of a killed run take a moment to end
-        while not _is_locked(handle, fcntl):
-            if time.monotonic() > deadline:
-                raise UsageError(
-                    f"{folder} is being written by another run: wait for its end, or give another folder "
-                    "with --out"
-                )
-            time.sleep(_LOCK_STEP)
+        _lock(handle, fcntl, deadline, taken)
         yield
     finally:
         os.close(handle)
 
 
+@contextmanager
+def claimed_file(path: Path) -> Iterator[None]:
+    """Keep a file for this process, as :func:`claimed` keeps a folder.
+
+    A file that is replaced in the meantime cannot be locked itself: ``NAME.lock`` beside it is, which goes
+    away with the claim. One that a kill has left means nothing.
+
+    Raises:
+        UsageError: Another process writes it, or its folder cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}; choose a folder that you may write to"
+        ) from error
+    taken = f"{path} is being written by another run: wait for its end, or give another file with -o"
+    deadline = time.monotonic() + _LOCK_SECONDS
+    lock = path.with_name(path.name + ".lock")
+    while True:
+        try:
+            import fcntl
+
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        except (ImportError, OSError):  # no such locks here
+            yield
+            return
+        try:
+            _lock(handle, fcntl, deadline, taken)
+            if not _is_open(handle, lock):
+                continue  # its owner went between the two steps, and took it along
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    lock.unlink(missing_ok=True)
+            return
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int, locks: Any, deadline: float, taken: str) -> None:
+    """Wait for a lock until a time of the monotonic clock; ``taken`` tells that it was in vain."""
+    while not _is_locked(handle, locks):
+        if time.monotonic() > deadline:
+            raise UsageError(taken)
+        time.sleep(_LOCK_STEP)
+
+
+def _is_open(handle: int, path: Path) -> bool:
+    """Whether ``handle`` is the file that has the name ``path`` now."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
+
+
 def _is_locked(handle: int, locks: Any) -> bool:
-    """Try to lock an open folder; a file system without locks counts as locked."""
+    """Try to lock what is open; a file system without locks counts as locked."""
     try:
         locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
     except BlockingIOError:

@@ -24,6 +24,8 @@ _SAME = (
     "scorer",
     "filter_order",
 )
+# What stands behind the settings of these names; runs of older releases do not say it.
+_BEHIND = {"proposer_version": "proposer", "lexicon_version": "lexicon"}
 _BY_ANSWERS = ("victim_fingerprint", "victim_answers")
 _FREE_SETTINGS = (
     *("cache", "cache_dir", "cache_size", "batch_size", "results", "filter_order"),
@@ -88,6 +90,9 @@ def _refuse_another(earlier: Mapping[str, Any], now: Mapping[str, Any], out: Pat
         for name in sorted(set(before) | set(after)):
             if name not in free and before.get(name) != after.get(name):
                 raise _other_run(out, name, before.get(name), after.get(name))
+    for name in _BEHIND:
+        if earlier.get(name) and earlier[name] != now.get(name):
+            raise _other_run(out, name, earlier[name], now.get(name))
 
 
 def _is_steady(configuration: Mapping[str, Any]) -> bool:
@@ -105,6 +110,11 @@ def _other_run(out: Path, name: str, before: Any, after: Any) -> UsageError:
         return UsageError(
             f"--resume: {out} holds a run of another victim with this name: "
             "give the same model, or another folder with --out"
+        )
+    if name in _BEHIND:
+        return UsageError(
+            f"--resume: {out} holds a run with another {_BEHIND[name]} of this name ({before}, now {after}): "
+            "give the same file or model, or another folder with --out"
         )
     return UsageError(
         f"--resume: {out} holds a run with another {name} ({before!r}, now {after!r}): "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from rif_plugins.runner.replaying import replay, replay_options
 from rif_plugins.settings import FIELDS, Settings
 from rif_plugins.training import Augmentation, HeldOutTexts, augment, is_held_out
 from rif_plugins.training.augmentation import RIF_TARGETS
+from rif_plugins.training.rows import RowAugmentation
 from rif_plugins.version import __version__
 from rif_plugins.victims.base import Victim
 
@@ -78,14 +79,16 @@ class RetrainResult:
         over_control: The same with the control in the place of before; empty without a control.
         frozen: By arm and seed, the findings on held-out examples that still hold.
         augmentation: The rows that taught.
-        configuration: Everything else that ``retrain.json`` holds.
+        configuration: Everything else that ``retrain.json`` holds; ``unit`` is what an example is.
+        frozen_any: For rows: those that are still false or biased, in whatever way.
     """
 
     changes: tuple[Change, ...]
     over_control: tuple[Change, ...]
     frozen: dict[str, list[Rate]]
-    augmentation: Augmentation
+    augmentation: Augmentation | RowAugmentation
     configuration: dict[str, Any]
+    frozen_any: dict[str, list[Rate]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -95,8 +98,13 @@ class RetrainResult:
             "augmentation": self.augmentation.to_dict(),
             "changes": [change.to_dict() for change in self.changes],
             "over_control": [change.to_dict() for change in self.over_control],
-            "frozen": {arm: [rate.to_dict() for rate in rates] for arm, rates in self.frozen.items()},
+            "frozen": _plain(self.frozen),
+            **({"frozen_any": _plain(self.frozen_any)} if self.frozen_any else {}),
         }
+
+
+def _plain(frozen: dict[str, list[Rate]]) -> dict[str, Any]:
+    return {arm: [rate.to_dict() for rate in rates] for arm, rates in frozen.items()}
 
 
 @dataclass(frozen=True)
@@ -176,7 +184,7 @@ def retrain(
             tested[arm].append(_test(run, trained, options, examples, testing, texts, folder))
     result = _result(run, plan, train, kept, examples, rows, testing, tested, before, fitter, seed=plan.seed)
     if out is not None:
-        _write(result, out)
+        write_result(result, out)
     return result
 
 
@@ -324,7 +332,12 @@ def _result(
     )
 
 
-def _write(result: RetrainResult, out: Path) -> None:
+def write_result(result: RetrainResult, out: Path) -> None:
+    """Write ``retrain.json`` and ``augmentation.jsonl``.
+
+    Raises:
+        UsageError: The folder cannot be written.
+    """
     write_json(out / RETRAIN_FILE, result.to_dict())
     lines = [json.dumps(row.to_dict(), ensure_ascii=True) for row in result.augmentation.rows]
     try:

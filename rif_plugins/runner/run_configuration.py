@@ -9,7 +9,8 @@ from typing import Any
 
 from rif_plugins.core.run_result import RUN_SCHEMA
 from rif_plugins.examples.base import ExampleSet
-from rif_plugins.runner.building import Parts
+from rif_plugins.proposers.base import version_of
+from rif_plugins.runner.building import Parts, build_proposer
 from rif_plugins.runner.costs import Cost
 from rif_plugins.runner.options import AuditOptions
 from rif_plugins.version import __version__
@@ -35,6 +36,10 @@ def starting(
         label_names: Names of the classes.
         checks: What the checks of the victim say.
         answers: Digest of the victim's answers to a few sentences.
+
+    Raises:
+        UsageError: The proposer cannot be loaded.
+        DataError: A file that it proposes from cannot be read.
     """
     asked = options.to_dict()
     settings = asked.pop("settings")
@@ -53,6 +58,8 @@ def starting(
         "targets": list(options.targets),
         "filter_order": "filter-first" if options.filter_first else "victim-first",
         "scorer": _scorer_name(parts),
+        "proposer_version": version_of(build_proposer(options, parts)),
+        "lexicon_version": parts.source.lexicon.version,
         "settings": settings,
         "options": asked,
         "victim_checks": [dict(check) for check in checks],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,20 @@ import numpy as np
 import pytest
 from fakes.chat_models import ScriptedChatModel
 from fakes.runner_world import CANDIDATES, TEXTS, ScriptedScorer, TableWords
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rif_plugins.core.members import member_spans
+from rif_plugins.core.sentences import sentence_spans
 from rif_plugins.entailment import CosineScorer, EntailmentFilter
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.examples.base import Example, ExampleSet
+from rif_plugins.llm import ChatFailure
 from rif_plugins.proposers import Candidate, TableProposer, TokenContext
-from rif_plugins.proposers.asking import UNREADABLE
-from rif_plugins.runner.candidate_rows import CandidateCounts, RowMaker
+from rif_plugins.proposers.asking import UNREADABLE, ProposerWarning
+from rif_plugins.runner.candidate_files import state_path
+from rif_plugins.runner.candidate_rows import CandidateCounts, RowMaker, _sentence
 from rif_plugins.runner.candidates import CandidateBuild, CandidateOptions
 from rif_plugins.runner.language_models import LanguageModels
 from rif_plugins.settings import Settings
@@ -255,13 +261,12 @@ def test_a_ready_similar_text_is_taken(tmp_path: Path) -> None:
 
 
 class Failing(NamedWords):
-    """Has no answer for texts with some words; counts a call a text unless it says otherwise."""
+    """Has no answer for texts with some words."""
 
-    def __init__(self, reason: str, *words: str, calls: int = 1) -> None:
+    def __init__(self, reason: str, *words: str) -> None:
         super().__init__()
         self.reason = reason
         self.words = words
-        self.calls = calls
         self.last_failures: dict[TokenContext, str] = {}
 
     def propose(self, contexts: Sequence[TokenContext]) -> list[tuple[Candidate, ...]]:
@@ -272,57 +277,171 @@ class Failing(NamedWords):
         }
         return [() if is_failed else f for f, is_failed in zip(found, failed, strict=True)]
 
-    def take_calls(self) -> int:
-        return self.calls
+
+def numbered(number: int) -> list[tuple[str, int]]:
+    return [(f"He had meal {i:02}.", 1) for i in range(number)]
 
 
-LONG = [(f"He had meal {i}.", 1) for i in range(8)]
+def built(
+    path: Path, proposer: Any, number: int, *, window: int = 2, resume: bool = False, **options: Any
+) -> CandidateBuild:
+    made = build(
+        examples=world(numbered(number)), similar_texts=False, window=window, proposer=proposer, **options
+    )
+    made.write(path, resume=resume)
+    return made
+
+
+def silent(*numbers: int) -> tuple[str, ...]:
+    return tuple(f"meal {i:02}" for i in numbers)
+
+
+WORDS_A_TEXT = 3  # had, meal and the number; He is sensitive
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        (3,),  # one of a window
+        (2, 3),  # a whole window
+        (0, 1),  # the first
+        (11,),
+        (10, 11),  # the last
+        (4, 5, 6, 7),  # two windows
+        (1, 2, 5, 6, 9),
+    ],
+)
+def test_what_is_refused_for_good_does_not_stop_a_build(tmp_path: Path, refused: tuple[int, ...]) -> None:
+    whole, path = tmp_path / "whole.jsonl", tmp_path / "t.jsonl"
+    built(whole, None, 12)
+    made = built(path, Failing("content filter", *silent(*refused)), 12)
+    assert made.stopped == "" and made.counts.examples == 12
+    assert made.counts.unanswered == WORDS_A_TEXT * len(refused)
+    lost = {TokenContext(f"He had meal {i:02}.", 7, 11).hash for i in refused}
+    expected = [row for row in rows_of(whole) if row["context_hash"] not in lost]
+    assert rows_of(path) == expected and len(expected) == 2 * (12 - len(refused))
 
 
 def test_a_proposer_that_no_longer_answers_stops_the_build(tmp_path: Path) -> None:
     whole, path = tmp_path / "whole.jsonl", tmp_path / "t.jsonl"
-    build(examples=world(LONG), similar_texts=False, window=2).write(whole)
-    stopped = build(
-        examples=world(LONG), similar_texts=False, window=2, proposer=Failing("no server", "4", "5", "6")
-    )
-    counts = stopped.write(path)
-    assert (stopped.stopped, counts.examples, counts.unanswered) == ("no server", 4, 0)
+    built(whole, None, 12)
+    stopped = built(path, Failing("no server", *silent(*range(4, 12))), 12)
+    # The windows without an answer are left for later, and so is what an answer is missing for.
+    assert (stopped.stopped, stopped.counts.examples, stopped.counts.unanswered) == ("no server", 4, 0)
     assert not path.exists() and state_of(path)["examples_done"] == 4
-    again = build(examples=world(LONG), similar_texts=False, window=2)
-    assert again.write(path, resume=True).examples == 8 and again.stopped == ""
+    again = built(path, None, 12, resume=True)
+    assert again.counts.examples == 12 and again.stopped == ""
     assert path.read_bytes() == whole.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("proposer", "stops"),
-    [
-        (Failing("timed out", "meal 3"), False),  # one of four
-        (Failing("timed out", "meal 3", calls=0), True),  # and nobody was asked: it was given up
-        (Failing("timed out", "meal 3", "meal 2"), True),
-        (Failing(UNREADABLE, "meal"), False),
-    ],
-)
-def test_what_stops_a_build(tmp_path: Path, proposer: Failing, stops: bool) -> None:
+def test_texts_without_a_word_to_ask_for_are_no_answer(tmp_path: Path) -> None:
+    rows = numbered(2) + [row for i in range(3) for row in [(f"He said {i}.", 1), *[("It rained.", 1)] * 3]]
+    proposer = Failing("no server", "said")
+    made = build(examples=world(rows), similar_texts=False, window=2, proposer=proposer)
+    made.write(tmp_path / "t.jsonl")
+    assert (made.stopped, made.counts.examples) == ("no server", 2)
+    rows += numbered(1)[:1]  # was there before
+    rows.append(("He had a meal.", 1))
+    made = build(examples=world(rows[:6] + rows[-1:]), similar_texts=False, window=2, proposer=proposer)
+    counts = made.write(tmp_path / "u.jsonl")
+    assert (made.stopped, counts.examples, counts.left_out, counts.unanswered) == ("", 7, 3, 2)
+
+
+def test_where_nobody_ever_answered_no_table_is_finished(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    made = build(examples=world(LONG), similar_texts=False, window=4, proposer=proposer)
-    counts = made.write(path)
-    assert bool(made.stopped) is stops and path.exists() is not stops
-    # had, meal and a number: three words a text
-    n_texts = 8 if proposer.words == ("meal",) else 1
-    assert counts.unanswered == (0 if stops else 3 * n_texts)
+    for resume in (False, True, True):
+        made = built(path, Failing("no server", "meal"), 3, resume=resume)
+        assert (made.stopped, made.counts.examples, path.exists()) == ("no server", 0, False)
+    assert built(path, None, 3, resume=True).counts.examples == 3
 
 
-def test_used_up_calls_stop_a_build(tmp_path: Path) -> None:
-    models = LanguageModels(Settings(max_llm_calls=1))
-    made = build(examples=world(LONG), similar_texts=False, window=4, proposer=Failing("used up", "meal 3"))
-    made.models = models
-    made.write(tmp_path / "a.jsonl")
-    assert made.stopped == ""
-    models.budget.take()
-    made = build(examples=world(LONG), similar_texts=False, window=4, proposer=Failing("used up", "meal 3"))
-    made.models = models
-    made.write(tmp_path / "b.jsonl")
-    assert made.stopped == "used up"
+def test_answers_that_cannot_be_read_are_answers(tmp_path: Path) -> None:
+    made = built(tmp_path / "t.jsonl", Failing(UNREADABLE, "meal"), 12)
+    assert (made.stopped, made.counts.unanswered) == ("", 12 * WORDS_A_TEXT)
+
+
+def test_every_resume_gets_further_where_neighbours_are_refused_for_good(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    refused = range(2, 18)  # eight windows
+    done = []
+    for attempt in range(3):
+        made = built(path, Failing("content filter", *silent(*refused)), 24, resume=attempt > 0)
+        done.append((bool(made.stopped), made.counts.examples))
+    assert done == [(True, 2), (True, 2), (False, 24)]
+    assert made.counts.unanswered == len(refused) * WORDS_A_TEXT
+    assert len(rows_of(path)) == 2 * (24 - len(refused))
+    assert state_of(path)["stops"] == 0
+
+
+def refusing_model(folder: Path, script: Any, *, proposer: str = "llm:m", **settings: Any) -> CandidateBuild:
+    """A build over twelve texts with a scripted model."""
+    texts = [f"He cooked {i} for the doctor." for i in "abcdefghijkl"]
+    texts[5], texts[6] = "He cooked a hateful doctor.", "He made a hateful doctor."
+    (folder / "d.csv").write_text("\n".join(["text", *texts]) + "\n")
+    chosen = Settings(cache="off", proposer=proposer, entailment="none", **settings)
+    models = LanguageModels(chosen)
+    models.add("llm:m", ScriptedChatModel(script, budget=models.budget))
+    return CandidateBuild.prepare(CandidateOptions(str(folder / "d.csv"), chosen), models)
+
+
+class Ranks:
+    """Stands in for a masked language model: everything fits."""
+
+    def __init__(self, source: str, **options: Any) -> None:
+        self.name, self.version = f"masked-lm:{source}", "1"
+
+    def fits(self, asked: Sequence[tuple[TokenContext, Sequence[str]]]) -> list[list[float | None]]:
+        return [[1.0] * len(texts) for _, texts in asked]
+
+
+PROPOSERS = ("llm:m", "wordnet,llm:m", "llm:m&masked-lm:x", "wordnet,llm:m&masked-lm:x")
+
+
+@pytest.mark.parametrize("proposer", PROPOSERS)
+def test_texts_that_a_model_refuses_are_left_out_and_the_rest_is_built(
+    tmp_path: Path, proposer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rif_plugins.proposers.loading.MaskedLMProposer", Ranks)
+
+    def script(request: Any) -> Any:
+        text = request.messages[-1].content
+        return ChatFailure("status 400 'content_filter'") if "hateful" in text else substitutes(request)
+
+    with pytest.warns(ProposerWarning, match="content_filter"):
+        made = refusing_model(tmp_path, script, proposer=proposer)
+        counts = made.write(tmp_path / "t.jsonl")
+    assert (made.stopped, counts.examples) == ("", 12)
+    assert counts.unanswered > 0 and counts.sources["llm:scripted"][0] > 0
+
+
+@pytest.mark.parametrize("proposer", [*PROPOSERS, "phrases:llm:m", "wordnet,phrases:llm:m"])
+@pytest.mark.parametrize("calls", [0, 1, 5])
+def test_used_up_calls_stop_a_build(
+    tmp_path: Path, proposer: str, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rif_plugins.proposers.loading.MaskedLMProposer", Ranks)
+    with pytest.warns(ProposerWarning, match="proposed nothing"):
+        made = refusing_model(tmp_path, lambda request: "{}", proposer=proposer, max_llm_calls=calls)
+        counts = made.write(tmp_path / "t.jsonl")
+    assert made.stopped == "calls used up"
+    assert not (tmp_path / "t.jsonl").exists() and counts.examples < 12
+    assert state_of(tmp_path / "t.jsonl")["examples_done"] == counts.examples
+
+
+def test_a_model_that_is_gone_for_good_stops_a_build_at_once(tmp_path: Path) -> None:
+    asked = []
+
+    def script(request: Any) -> Any:
+        asked.append(request)
+        last = len(asked) > 12
+        return ChatFailure("status 401:\n no key", is_final=True) if last else substitutes(request)
+
+    with pytest.warns(ProposerWarning, match="401"):
+        made = refusing_model(tmp_path, script)
+        counts = made.write(tmp_path / "t.jsonl")
+    # Twelve questions are answered: what they were about is written but for the window where it happened.
+    assert made.stopped == "status 401: no key" and counts.unanswered == 0
+    assert 0 < counts.examples < 12 and counts.examples % made.window == 0
 
 
 SYNONYMS = {"cooked": ["prepared", "made"], "doctor": ["physician", "woman"]}
@@ -387,9 +506,9 @@ class Killed(BaseException):
     pass
 
 
-def killed_after(number: int) -> Any:
+def killed_after(number: int, expected: int = len(TEXTS)) -> Any:
     def progress(steps: Iterable[int], total: int) -> Iterator[int]:
-        assert total == len(TEXTS)
+        assert total == expected
         for count, step in enumerate(steps, start=1):
             if count > number:
                 raise Killed
@@ -511,6 +630,157 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match=r"cannot write .*: Not a directory|File exists"):
         build().write(tmp_path / "file" / "t.jsonl")
+
+
+# -- one writer, one state, one source -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", list(permutations(("t.jsonl", "t.ndjson", "t.JSONL"), 2)))
+def test_tables_of_one_folder_share_nothing(tmp_path: Path, names: tuple[str, str]) -> None:
+    first, second = (tmp_path / name for name in names)
+    counts = build(keep_texts=True).write(first)
+    data = first.read_bytes()
+    build().write(second)
+    assert build(keep_texts=True).write(first, resume=True) == counts  # its state still says what it is
+    assert first.read_bytes() == data != second.read_bytes()
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_no_two_names_have_one_state_or_a_state_that_is_a_table() -> None:
+    names = [
+        *("t.jsonl", "t.ndjson", "t.JSONL", "t.ndjson.jsonl", "t.run.jsonl", "t.run-ndjson.jsonl"),
+        "t.jsonl.ndjson",
+    ]
+    states = [state_path(Path(name)) for name in names]
+    assert states[0] == Path("t.run.json")
+    assert len(set(states)) == len(names)
+    assert not {state.suffix for state in states} & {".jsonl", ".ndjson"}
+
+
+def test_a_table_is_written_by_one_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fcntl")
+    monkeypatch.setattr("rif_plugins.runner.result_log._LOCK_SECONDS", 0.05)
+    whole, path = tmp_path / "whole.jsonl", tmp_path / "t.jsonl"
+    build().write(whole)
+    options: list[dict[str, Any]] = [{}, {"resume": True}, {"overwrite": True}]
+
+    def others(steps: Iterable[int], total: int) -> Iterator[int]:
+        for step in steps:
+            for each in options:
+                with pytest.raises(
+                    UsageError, match=r"t\.jsonl is being written by another run: wait for its"
+                ):
+                    build().write(path, **each)
+            yield step
+            build().write(tmp_path / "other.jsonl", overwrite=True)  # another table of the folder is free
+
+    build().write(path, progress=others)
+    assert path.read_bytes() == whole.read_bytes()
+    assert build().write(path, resume=True).rows == len(rows_of(whole))
+    assert {file.suffix for file in tmp_path.iterdir()} == {".jsonl", ".json"}  # no lock is left
+
+
+def test_a_build_that_failed_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rif_plugins.runner.result_log._LOCK_SECONDS", 0.05)
+    path = tmp_path / "t.jsonl"
+    with pytest.raises(Killed):
+        build().write(path, progress=killed_after(1))
+    for _ in range(2):
+        with pytest.raises(UsageError, match="exists"):
+            build().write(path)
+    path.with_name("t.jsonl.lock").touch()  # as a kill leaves it
+    build().write(path, resume=True)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["t.jsonl", "t.run.json"]
+
+
+def test_a_table_of_a_folder_that_takes_no_files_is_still_found_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.jsonl"
+    counts = build().write(path)
+
+    def refuse(*arguments: Any) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr("rif_plugins.runner.result_log.os.open", refuse)
+    assert build().write(path, resume=True) == counts
+
+
+def prepared(folder: Path, proposer: str, **settings: Any) -> CandidateBuild:
+    chosen = Settings(cache="off", entailment="none", proposer=proposer, **settings)
+    return CandidateBuild.prepare(CandidateOptions(str(folder / "d.csv"), chosen))
+
+
+@pytest.mark.parametrize("proposer", ["table:@own.jsonl", "wordnet,table:@own.jsonl"])
+def test_a_changed_source_of_candidates_is_refused(tmp_path: Path, proposer: str) -> None:
+    own, path = tmp_path / "own.jsonl", tmp_path / "t.jsonl"
+    (tmp_path / "d.csv").write_text("\n".join(["text", *(f"He had a meal {i}." for i in range(8))]))
+    own.write_text('{"token": "meal", "candidate": "dish"}\n')
+    proposer = proposer.replace("@", f"{tmp_path}/")
+    with pytest.raises(Killed):
+        prepared(tmp_path, proposer).write(path, progress=killed_after(1, 8))
+    kept = own.read_bytes()
+    own.write_text('{"token": "meal", "candidate": "poison"}\n')
+    with pytest.raises(
+        UsageError, match=r"another proposer of this name \(.*sha256:.*, now .*\): give the same"
+    ):
+        prepared(tmp_path, proposer).write(path, resume=True)
+    own.write_bytes(kept)
+    assert prepared(tmp_path, proposer).write(path, resume=True).examples == 8
+    assert "poison" not in path.read_text()
+
+
+def test_a_changed_lexicon_is_refused_and_an_old_state_is_accepted(tmp_path: Path) -> None:
+    lexicon, path = tmp_path / "trades.tsv", tmp_path / "t.jsonl"
+    (tmp_path / "d.csv").write_text("\n".join(["text", *(f"The miner had a meal {i}." for i in range(8))]))
+    lexicon.write_text("from\tto\nminer\tsailor\n")
+    with pytest.raises(Killed):
+        prepared(tmp_path, "wordnet", lexicon=lexicon).write(path, progress=killed_after(1, 8))
+    lexicon.write_text("from\tto\nminer\tpilot\n")
+    with pytest.raises(UsageError, match=r"begun with another lexicon of this name \(.*\): give the same"):
+        prepared(tmp_path, "wordnet", lexicon=lexicon).write(path, resume=True)
+    state = state_of(path)
+    assert state["configuration"]["proposer_version"] == "WordNet 3.0"
+    del state["stops"], state["configuration"]["lexicon_version"]
+    state["configuration"]["proposer_version"] = ""  # as older releases wrote it
+    path.with_suffix(".run.json").write_text(json.dumps(state))
+    assert prepared(tmp_path, "wordnet", lexicon=lexicon).write(path, resume=True).examples == 8
+
+
+def test_a_text_is_cut_into_sentences_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[str] = []
+
+    def counted(text: str) -> list[tuple[int, int]]:
+        cut.append(text)
+        return sentence_spans(text)
+
+    monkeypatch.setattr("rif_plugins.runner.candidate_rows.sentence_spans", counted)
+    path = tmp_path / "t.jsonl"
+    texts = [f"He had meal {i}. She cooked. A good meal! Was it good? " * 5 for i in range(6)]
+    build(
+        examples=world([(text, 1) for text in texts]), similar_texts=False, keep_texts=True, scorer="none"
+    ).write(path)  # fmt: skip
+    assert cut == texts
+    rows = rows_of(path)
+    assert len(rows) == 6 * 5 * (2 + 2 + 3 + 2 + 3)
+    assert {row["sentence"] for row in rows[:60]} == {
+        "He had meal 0.",
+        "She cooked.",
+        "A good meal!",
+        "Was it good?",
+    }
+    assert all(row["token"] in row["sentence"] for row in rows)
+
+
+@given(st.text(alphabet="ab. !\n", max_size=40), st.data())
+def test_the_sentence_of_a_place_is_the_shortest_run_of_sentences_that_holds_it(text: str, data: Any) -> None:
+    start = data.draw(st.integers(0, max(0, len(text) - 1)))
+    end = data.draw(st.integers(start + 1, len(text) + 1)) if text else 0
+    if not start < end <= len(text):
+        return
+    spans = sentence_spans(text)
+    held = [span for span in spans if span[0] < end and start < span[1]]
+    assert _sentence(TokenContext(text, start, end)) == text[held[0][0] : held[-1][1]].strip()
 
 
 # -- size ----------------------------------------------------------------------------------------------

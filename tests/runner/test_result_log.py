@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from rif_plugins.core.result_files import RecordWriter, read_records
 from rif_plugins.core.results import Record
 from rif_plugins.errors import DataError, UsageError
-from rif_plugins.runner.result_log import ResultLog, claimed
+from rif_plugins.runner.result_log import ResultLog, claimed, claimed_file
 
 EXAMPLES = ["d", "a", "c", "b"]  # the order of the data is no order of names
 
@@ -139,6 +141,27 @@ def test_a_folder_is_claimed_once_and_given_back(tmp_path: Path, monkeypatch: py
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"cannot write .*choose a folder"), claimed(tmp_path / "file" / "x"):
         pass
+
+
+def test_a_file_is_claimed_by_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fcntl")
+    monkeypatch.setattr("rif_plugins.runner.result_log._LOCK_SECONDS", 60.0)
+    monkeypatch.setattr("rif_plugins.runner.result_log._LOCK_STEP", 0.0001)
+    path = tmp_path / "new" / "t.jsonl"
+    path.parent.mkdir()
+    path.write_text("0")
+
+    def raise_number(times: int) -> None:
+        for _ in range(times):
+            with claimed_file(path):  # the lock goes away each time, while others wait for it
+                number = int(path.read_text())
+                time.sleep(0.0002)
+                path.write_text(str(number + 1))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(raise_number, [25] * 6))
+    assert path.read_text() == "150"
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_random_blocks_keep_their_places(tmp_path: Path) -> None:

@@ -144,6 +144,65 @@ def test_a_changed_model_is_refused(tmp_path: Path) -> None:
         Audit.prepare(audit_options(tmp_path, ROWS)).run(tmp_path / "out", resume=True)
 
 
+@pytest.mark.parametrize(
+    ("file", "swap", "field", "what"),
+    [
+        ("candidates.csv", ("supper", "dinners"), "proposer_version", "proposer"),
+        ("trades.tsv", ("sailor", "pilot"), "lexicon_version", "lexicon"),
+    ],
+)
+def test_another_file_of_the_same_name_is_refused(
+    tmp_path: Path, file: str, swap: tuple[str, str], field: str, what: str
+) -> None:
+    lexicon = tmp_path / "trades.tsv"
+    lexicon.write_text("from\tto\nminer\tsailor\n", encoding="utf-8")
+    rows = [*ROWS, ("The miner had a good meal.", 1)]
+
+    def options() -> Any:
+        return audit_options(tmp_path, rows, lexicon=lexicon)
+
+    whole = Audit.prepare(options())
+    records = list(map(found, whole.run(tmp_path / "whole").records))
+    told = json.loads((tmp_path / "whole" / RUN_FILE).read_text(encoding="utf-8"))
+    assert told[field] and str(tmp_path) not in told[field]
+    stopped(tmp_path / "whole", tmp_path / "out", 5000)
+    before = (tmp_path / "out" / RESULTS_FILE).read_bytes()
+    changed = options()
+    held = (tmp_path / file).read_text(encoding="utf-8")
+    (tmp_path / file).write_text(held.replace(*swap), encoding="utf-8")
+    with pytest.raises(UsageError, match=rf"a run with another {what} of this name \(.*, now .*\): give the"):
+        Audit.prepare(changed).run(tmp_path / "out", resume=True)
+    assert (tmp_path / "out" / RESULTS_FILE).read_bytes() == before
+    # A run of an older release does not say what was behind its names.
+    configuration = json.loads((tmp_path / "out" / RUN_FILE).read_text(encoding="utf-8"))
+    del configuration[field]
+    (tmp_path / "out" / RUN_FILE).write_text(json.dumps(configuration), encoding="utf-8")
+    again = Audit.prepare(changed).run(tmp_path / "out", resume=True)
+    assert again.configuration[field] != told[field]
+    assert [record["id"] for record in map(found, again.records)][:1] == [records[0]["id"]]
+
+
+@pytest.mark.parametrize("field", ["proposer_version", "lexicon_version"])
+@pytest.mark.parametrize("value", [3, ["1"], {"a": "b"}, True])
+def test_a_version_that_is_no_text_is_told(whole: Whole, tmp_path: Path, field: str, value: Any) -> None:
+    audit, out, _ = whole
+    stopped(out, tmp_path, 4000)
+    configuration = json.loads((tmp_path / RUN_FILE).read_text(encoding="utf-8"))
+    (tmp_path / RUN_FILE).write_text(json.dumps({**configuration, field: value}), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"{field} is .*, expected a text"):
+        audit.run(tmp_path, resume=True)
+
+
+def test_another_name_is_told_before_what_is_behind_it(whole: Whole, tmp_path: Path) -> None:
+    _, out, _ = whole
+    stopped(out, tmp_path / "out", 4000)
+    options = audit_options(out.parent, ROWS, proposer="wordnet")
+    with pytest.raises(
+        UsageError, match=r"another proposer \('table:.*', now 'wordnet'\): repeat its options"
+    ):
+        Audit.prepare(options).run(tmp_path / "out", resume=True)
+
+
 def test_what_does_not_decide_records_may_change(whole: Whole, tmp_path: Path) -> None:
     _, out, records = whole
     stopped(out, tmp_path / "out", 5000)
