@@ -47,6 +47,12 @@ def main(arguments: Sequence[str]) -> int:
     for folder in sorted(given.out.glob("*-[0-9]*")) if given.out.is_dir() else ():
         if (folder / RESULTS_FILE).exists():
             raise UsageError(f"{given.out} holds an earlier retraining: give another folder with --out")
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {given.out}: {error.strerror}; give another folder with --out"
+        ) from error
     from rif_plugins.cli.row_retrain import is_row_run, refuse_row_options, retrain_run_of_rows
 
     if is_row_run(given.run):

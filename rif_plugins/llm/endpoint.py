@@ -180,7 +180,8 @@ class EndpointChatModel:
                 attempt += 1
                 pause = min(_LONGEST_WAIT, max(wait, error.wait))
                 is_busy = error.status in _BUSY and waited + pause <= self.patience.total
-                is_over = (attempt >= self.patience.attempts and not is_busy) or time.monotonic() + pause > end
+                is_last = attempt >= self.patience.attempts and not is_busy
+                is_over = is_last or time.monotonic() + pause > end
                 if error.may_help and not is_over and not self._stop.is_set():
                     self._sleep(pause)
                     waited += pause

@@ -148,6 +148,18 @@ class FineTuner:
     max_length: int | None = None
     device: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range.
+
+        Raises:
+            UsageError: One is.
+        """
+        for name, value in (("epochs", self.epochs), ("train-batch-size", self.batch_size)):
+            if value < 1:
+                raise UsageError(f"--{name} must be a whole number from 1, got {value}")
+        if not 0 < self.learning_rate < float("inf"):
+            raise UsageError(f"--learning-rate must be a number above 0, got {self.learning_rate}")
+
     def fit(self, rows: TrainingRows, seed: int, folder: Path | None) -> Victim:
         """Train further; the model stays in ``folder/last_model``, which `rif audit --model` takes."""
         import tempfile

@@ -25,8 +25,9 @@ from rif_plugins.runner.fitting import Fitter, TrainingRows
 from rif_plugins.runner.options import AuditOptions
 from rif_plugins.runner.replaying import replay, replay_options
 from rif_plugins.settings import FIELDS, Settings
-from rif_plugins.training import Augmentation, HeldOutTexts, augment, is_held_out
+from rif_plugins.training import Augmentation, HeldOutTexts, augment, held_out_originals
 from rif_plugins.training.augmentation import RIF_TARGETS
+from rif_plugins.training.holdout import normalised
 from rif_plugins.training.rows import RowAugmentation
 from rif_plugins.version import __version__
 from rif_plugins.victims.base import Victim
@@ -66,8 +67,12 @@ class RetrainPlan:
             raise UsageError(f"--seeds must be a whole number from 1, got {self.seeds}")
         if not 0 < self.held_out < 1:
             raise UsageError(f"--held-out must be above 0 and below 1, got {self.held_out}")
-        if not self.max_share > 0:
-            raise UsageError(f"--max-share must be above 0, got {self.max_share}")
+        for name in ("max_share", "weight"):
+            if not 0 < getattr(self, name) < float("inf"):
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} must be a number above 0, got {getattr(self, name)}")
+        if self.seed < 0:
+            raise UsageError(f"--seed must be a whole number from 0, got {self.seed}")
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,8 @@ def retrain(
 ) -> RetrainResult:
     """Teach a model the findings of some audited examples, and test it on the others.
 
-    The examples of the run are split by a digest of their texts. Findings on one part become training rows,
+    The examples of the run are split by a digest of their texts, examples that are similar to each other
+    together. Findings on one part become training rows,
     both sides with the label of the original. The other part is searched again, with the settings of the
     run, on each retrained model; its findings of before are asked again as well (``frozen``). No text of a
     held-out example, edited or not, is trained on.
@@ -162,6 +168,9 @@ def retrain(
         weight=plan.weight,
         max_rows=max(1, round(plan.max_share * len(kept))),
         held_out=closed,
+        known=dict(
+            zip(map(normalised, (e.text for e in kept)), (int(e.label or 0) for e in kept), strict=True)
+        ),
         seed=plan.seed,
     )
     if not rows.rows:
@@ -191,8 +200,9 @@ def retrain(
 def _split(records: Sequence[Record], plan: RetrainPlan) -> tuple[list[Record], list[Record]]:
     """Records of the examples that teach, and of those that test."""
     known = [record for record in records if record.original]
-    teaching = [r for r in known if not is_held_out(r.original, plan.held_out, plan.seed)]
-    testing = [r for r in known if is_held_out(r.original, plan.held_out, plan.seed)]
+    held_out = held_out_originals(known, plan.held_out, plan.seed)
+    teaching = [r for r in known if normalised(r.original) not in held_out]
+    testing = [r for r in known if normalised(r.original) in held_out]
     if not any(record.is_evaluated for record in testing):
         raise UsageError(
             f"none of the {len(known)} records is of a held-out example with a pair: audit more examples"

@@ -7,7 +7,7 @@ The similar text is the same individual but for the sensitive tokens, and an adm
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -60,7 +60,8 @@ class Augmentation:
         rows: In the order of their records, the original side first.
         n_findings: Findings that were looked at.
         left_out: How many rows were left out, by reason: ``repeated`` (equal text and label),
-            ``contradicted`` (the same text with two labels), ``held out`` and ``over the cap``.
+            ``contradicted`` (the same text with two labels, here or in the training data), ``held out`` and
+            ``over the cap``.
     """
 
     rows: tuple[AugmentedRow, ...]
@@ -91,6 +92,7 @@ def augment(
     weight: float = 1.0,
     max_rows: int | None = None,
     held_out: Container[str] = frozenset(),
+    known: Mapping[str, int] | None = None,
     seed: int = 0,
 ) -> Augmentation:
     """Make training rows of the findings.
@@ -100,7 +102,9 @@ def augment(
         targets: Take findings of these targets only.
         weight: Weight of every row.
         max_rows: Most rows; where there are more, a seeded choice of findings that takes the targets in turn.
+            A pair is not cut in two, unless it is the only one.
         held_out: Texts that no row may hold, such as :class:`~rif_plugins.training.holdout.HeldOutTexts`.
+        known: Labels of texts that are trained on anyway, by normalised text: they are not contradicted.
         seed: Seed of that choice.
 
     Raises:
@@ -110,8 +114,8 @@ def augment(
         raise UsageError(
             f"augmentation by target: expected some of {', '.join(RIF_TARGETS)}, got {unknown[0]!r}"
         )
-    if not weight > 0:
-        raise UsageError(f"the weight of augmented rows must be above 0, got {weight}")
+    if not 0 < weight < float("inf"):
+        raise UsageError(f"the weight of augmented rows must be a number above 0, got {weight}")
     if max_rows is not None and max_rows < 1:
         raise UsageError(f"the most augmented rows must be a whole number from 1, got {max_rows}")
     found = [r for r in records if r.is_found and r.target in targets and r.label is not None]
@@ -123,6 +127,8 @@ def augment(
             key = normalised(row.text)
             if row.text in held_out:
                 left_out["held out"] += 1
+            elif known is not None and known.get(key, row.label) != row.label:
+                left_out["contradicted"] += 1
             elif key in contradicted or (key in kept and kept[key].label != row.label):
                 left_out["contradicted"] += 1 + (kept.pop(key, None) is not None)
                 contradicted.add(key)
@@ -132,8 +138,10 @@ def augment(
                 kept[key] = row
     rows = list(kept.values())
     if max_rows is not None and len(rows) > max_rows:
-        left_out["over the cap"] = len(rows) - max_rows
-        rows = rows[:max_rows]
+        is_cut = max_rows > 1 and rows[max_rows - 1].record == rows[max_rows].record
+        n_kept = max_rows - is_cut
+        left_out["over the cap"] = len(rows) - n_kept
+        rows = rows[:n_kept]
     place = {record.id: number for number, record in enumerate(found)}
     rows.sort(key=lambda row: (place[row.record], SIDES.index(row.side)))
     return Augmentation(tuple(rows), len(found), dict(left_out))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rif_plugins.core.results import Record
 
@@ -33,6 +33,37 @@ def is_held_out(text: str, share: float, seed: int = 0) -> bool:
     """
     key = f"{seed}\x1f{normalised(text)}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(key).digest()[:8], "big") / 2**64 < share
+
+
+def held_out_originals(records: Sequence[Record], share: float, seed: int = 0) -> frozenset[str]:
+    """The original texts, normalised, of the examples that test.
+
+    Examples that are similar to each other fall on the same side: an edit of one would else be taught while
+    the other tests. Their group is split by the first of their original texts.
+
+    Args:
+        records: All records of a run.
+        share: See :func:`is_held_out`.
+        seed: See there.
+    """
+    groups: dict[str, str] = {}  # a text, and one nearer to the first of its group
+
+    def first(text: str) -> str:
+        while groups.setdefault(text, text) != text:
+            groups[text] = text = groups[groups[text]]
+        return text
+
+    originals: dict[str, str] = {}
+    for record in records:
+        originals.setdefault(normalised(record.original), record.original)
+        a, b = sorted(
+            (first(normalised(record.original)), first(normalised(record.similar or record.original)))
+        )
+        groups[b] = a
+    keys: dict[str, str] = {}
+    for text in sorted(originals):
+        keys.setdefault(first(text), text)
+    return frozenset(text for text in originals if is_held_out(keys[first(text)], share, seed))
 
 
 class HeldOutTexts:

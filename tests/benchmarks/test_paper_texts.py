@@ -139,10 +139,11 @@ def test_what_pairs_end_as_is_counted_for_each_target(tmp_path: Path) -> None:
     for records in by_target.values():
         rates = module.shares(records)
         assert rates["robust and fair"].successes <= min(rates["robust"].successes, rates["fair"].successes)
-        value, low, high = module.gap(records)
+        clean = module.shares(records, clean=True)
+        value, low, high = module.effect(records)
         assert low <= value <= high
-        expected = (rates["robust"].successes - rates["fair"].successes) / len(records)
-        assert value == pytest.approx(expected)
+        robust, fair = (rates[kind].successes - clean[kind].successes for kind in ("robust", "fair"))
+        assert value == pytest.approx((robust - fair) / len(records))
     study = Study("per_target", "Targets", "somewhere")
     module.report(study, found)
     content, page = written(study, args)
@@ -151,9 +152,8 @@ def test_what_pairs_end_as_is_counted_for_each_target(tmp_path: Path) -> None:
 
 
 def record(outcome: str, number: int = 0) -> Record:
-    return Record(
-        str(number), f"e{number}", "robust_biased", "failed", "", outcome=outcome, clean_outcome=outcome
-    )
+    fields = {"outcome": outcome, "clean_outcome": "robust_fair"}
+    return Record(str(number), f"e{number}", "robust_biased", "failed", "", **fields)
 
 
 def test_shares_of_known_outcomes() -> None:
@@ -161,7 +161,9 @@ def test_shares_of_known_outcomes() -> None:
     outcomes = ("robust_fair", "robust_biased", "unrobust_fair", "unrobust_biased", "robust_biased")
     records = [record(outcome, number) for number, outcome in enumerate(outcomes)]
     assert module.shares(records) == {"robust": Rate(3, 5), "fair": Rate(2, 5), "robust and fair": Rate(1, 5)}
-    assert module.gap(records)[0] == pytest.approx(0.2)
+    assert module.shares(records, clean=True)["fair"] == Rate(5, 5)
+    # Robustness falls from 5 to 3, fairness from 5 to 2.
+    assert module.effect(records)[0] == pytest.approx(0.2)
 
 
 def test_decoupled_finds_at_least_what_coupled_finds(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_the_searched_rows_may_be_the_training_data(
         (["--max-length", "9"], "is a run of rows: leave it out"),
         (["--targets", "fairness_only"], "expected some of robust_biased"),
         (["--min-similarity", "1"], "from 0 to below 1, got 1.0"),
-        (["--max-share", "0"], "--max-share must be above 0"),
+        (["--max-share", "0"], "--max-share must be a number above 0"),
         (["--model", "embedded"], "--model embedded: expected the FILE.py that `rif tabular` had"),
         (["--test", "none.csv"], "no data file 'none.csv'"),
         (["--audited", "none.csv"], "no data file 'none.csv'"),

@@ -21,7 +21,7 @@ from rif_plugins.runner.fitting import (
     load_fitter,
 )
 from rif_plugins.runner.retraining import RetrainPlan, retrain
-from rif_plugins.training.holdout import is_held_out, normalised
+from rif_plugins.training.holdout import held_out_originals, normalised
 from rif_plugins.victims.base import Victim
 from rif_plugins.victims.tfidf_fitting import fit_tfidf
 from tests.fakes.retraining_world import rows, table
@@ -76,7 +76,7 @@ def test_teaching_lowers_what_is_found_on_other_examples(
     assert lines == [row.to_dict() for row in result.augmentation.rows]
     again = RunResult.load(out / "augmented-0")
     assert {r.example for r in again.records} == {
-        r.example for r in run.records if is_held_out(r.original, 0.5)
+        r.example for r in run.records if normalised(r.original) in held_out_originals(run.records, 0.5)
     }
 
 
@@ -91,7 +91,8 @@ def test_no_held_out_text_is_trained_on(run: RunResult, before: Victim, train: E
     leaky = example_set([*rows(300, seed=1), *rows(80, seed=2, habit=0.5)])
     plan = RetrainPlan(has_control=False)
     result = retrain(run, leaky, Spy(NAMES), plan, victim=before)
-    tested = [r for r in run.records if is_held_out(r.original, plan.held_out, plan.seed)]
+    split = held_out_originals(run.records, plan.held_out, plan.seed)
+    tested = [r for r in run.records if normalised(r.original) in split]
     held_out = {
         normalised(text)
         for r in tested
@@ -145,7 +146,11 @@ def test_a_run_without_findings_has_nothing_to_teach(train: ExampleSet) -> None:
     [
         ({"seeds": 0}, "--seeds must be a whole number from 1, got 0"),
         ({"held_out": 1.0}, "--held-out must be above 0 and below 1, got 1.0"),
-        ({"max_share": 0.0}, "--max-share must be above 0, got 0.0"),
+        ({"max_share": 0.0}, "--max-share must be a number above 0, got 0.0"),
+        ({"max_share": float("inf")}, "--max-share must be a number above 0, got inf"),
+        ({"weight": float("nan")}, "--weight must be a number above 0, got nan"),
+        ({"weight": float("inf")}, "--weight must be a number above 0, got inf"),
+        ({"seed": -1}, "--seed must be a whole number from 0, got -1"),
     ],
 )
 def test_plans_out_of_range(options: dict[str, float], message: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rif_plugins.core.results import Record
 from rif_plugins.errors import UsageError
-from rif_plugins.training import HeldOutTexts, augment, is_held_out
+from rif_plugins.training import HeldOutTexts, augment, held_out_originals, is_held_out
 from rif_plugins.training.holdout import normalised
 
 
@@ -98,7 +98,7 @@ def test_the_choice_does_not_depend_on_the_order_of_records() -> None:
     ("options", "message"),
     [
         ({"targets": ["robustness_only"]}, "expected some of robust_biased, .* got 'robustness_only'"),
-        ({"weight": 0.0}, "weight of augmented rows must be above 0, got 0.0"),
+        ({"weight": 0.0}, "weight of augmented rows must be a number above 0, got 0.0"),
         ({"max_rows": 0}, "must be a whole number from 1, got 0"),
     ],
 )
@@ -131,3 +131,45 @@ def test_equal_texts_fall_on_the_same_side(text: str, seed: int) -> None:
 def test_the_share_is_about_what_was_asked_for() -> None:
     share = sum(is_held_out(f"text {i}", 0.3) for i in range(2000)) / 2000
     assert 0.26 < share < 0.34
+
+
+def test_examples_that_are_similar_fall_on_the_same_side() -> None:
+    records = []
+    for i in range(200):
+        he, she, they = (f"{who} ran {i}" for who in ("he", "she", "they"))
+        records += [
+            replace(finding(f"{i}a"), original=he, similar=she),
+            replace(finding(f"{i}b"), original=she.upper(), similar=he),
+            replace(finding(f"{i}c"), original=they, similar=she),
+        ]
+    held_out = held_out_originals(records, 0.5)
+    for i in range(200):
+        assert len({f"{who} ran {i}" in held_out for who in ("he", "she", "they")}) == 1
+    assert 200 < len(held_out) < 400
+    assert held_out_originals(records[::-1], 0.5) == held_out
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh")), max_size=12))
+def test_no_taught_example_is_similar_to_one_that_tests(pairs: list[tuple[str, str]]) -> None:
+    records = [replace(finding(a), original=a, similar=b) for a, b in pairs]
+    held_out = held_out_originals(records, 0.5)
+    for record in records:
+        others = {r.original for r in records if {r.original, r.similar} & {record.original, record.similar}}
+        assert len({text in held_out for text in others}) <= 1
+
+
+def test_one_example_by_itself_is_split_by_its_text() -> None:
+    records = [finding(str(i)) for i in range(50)]
+    assert held_out_originals(records, 0.5) == {r.original for r in records if is_held_out(r.original, 0.5)}
+
+
+def test_a_text_with_another_label_in_the_training_data_is_left_out() -> None:
+    result = augment([finding("a", label=1)], known={"he ran a": 0, "she sprinted a": 1})
+    assert [row.text for row in result.rows] == ["she sprinted a"]
+    assert result.left_out == {"contradicted": 1}
+
+
+def test_the_cap_cuts_no_pair_in_two() -> None:
+    records = [finding(name) for name in "abc"]
+    assert [len(augment(records, max_rows=n)) for n in (1, 2, 3, 4, 5, 6)] == [1, 2, 2, 4, 4, 6]
+    assert augment(records, max_rows=3).left_out == {"over the cap": 4}
