@@ -22,7 +22,8 @@ from sst2_victims.sst2 import read_split
 from rif_plugins.victims import TfidfLinearModel
 
 FloatArray = NDArray[np.float64]
-NAMES = ("tfidf", "cnn", "minilm")
+NAMES = ("tfidf", "cnn", "bilstm", "transformer", "minilm")
+NEED_GLOVE = ("cnn", "bilstm")
 _SCRIPTS = Path(__file__).resolve().parents[1] / "sst2_victims"
 
 
@@ -31,7 +32,7 @@ class Victim:
     """A classifier under test.
 
     Attributes:
-        name: ``"tfidf"``, ``"cnn"`` or ``"minilm"``.
+        name: One of ``NAMES``.
         description: What it is and how often it is right.
         predict: From a list of texts to class probabilities (n, k).
         host_predict: The same as the host's own wrapper does it.
@@ -45,10 +46,24 @@ class Victim:
     is_padded_by_host: bool = False
 
 
-def load(name: str, data: str, args: argparse.Namespace) -> Victim:
-    """Load or train one victim of one data set; ``args`` holds cache_dir, data_dir, bold, glove."""
-    loaders = {"tfidf": _tfidf, "cnn": _cnn, "minilm": _minilm}
-    return loaders[name](data, args)
+def load(name: str, data: str, args: argparse.Namespace, seed: int = 0) -> Victim:
+    """Load or train one victim of one data set; ``args`` holds cache_dir, data_dir, bold, glove.
+
+    Args:
+        name: One of ``NAMES``.
+        data: ``"sst2"`` or ``"bold"``.
+        args: The command line.
+        seed: Seed of the training; the TF-IDF models have none.
+    """
+    if name == "tfidf":
+        return _tfidf(data, args)
+    return _minilm(data, args, seed) if name == "minilm" else _word_network(name, data, args, seed)
+
+
+def trained_at(name: str, data: str, cache_dir: Path, seed: int = 0) -> Path:
+    """Where a trained victim lies; a folder for MiniLM."""
+    stem = f"{data}_{name}" if seed == 0 else f"{data}_{name}_{seed}"
+    return cache_dir / (stem if name == "minilm" else f"{stem}.npz")
 
 
 def _plain(name: str, description: str, predict: Callable[[list[str]], FloatArray]) -> Victim:
@@ -71,32 +86,47 @@ def _tfidf(data: str, args: argparse.Namespace) -> Victim:
     return _plain("tfidf", f"TF-IDF + logistic regression; accuracy {right:.3f}", linear)
 
 
-def _cnn(data: str, args: argparse.Namespace) -> Victim:
-    path = args.cache_dir / f"{data}_cnn.npz"
+def _word_network(name: str, data: str, args: argparse.Namespace, seed: int) -> Victim:
+    path = trained_at(name, data, args.cache_dir, seed)
     if not path.exists():
-        if args.glove is None:
-            raise SystemExit(f"{path} does not exist and --glove is not given: nothing to train the CNN with")
-        _train("cnn.py", [*_source(data, args), "--glove", args.glove, "--out", path])
-    from sst2_victims.cnn import WordCNN
+        glove = ["--glove", args.glove] if name in NEED_GLOVE else []
+        if glove and args.glove is None:
+            raise SystemExit(
+                f"{path} does not exist and --glove is not given: nothing to train the {name} with"
+            )
+        _train(f"{name}.py", [*_source(data, args), *glove, "--seed", seed, "--out", path])
+    return _plain(name, _described(path.with_suffix(".json")), _read_network(name, path))
 
-    return _plain("cnn", _described(path.with_suffix(".json")), WordCNN.load(path))
+
+def _read_network(name: str, path: Path) -> Callable[[list[str]], FloatArray]:
+    if str(_SCRIPTS) not in sys.path:
+        # The scripts of that folder import each other by their bare names.
+        sys.path.insert(1, str(_SCRIPTS))
+    if name == "cnn":
+        from sst2_victims.cnn import WordCNN
+
+        return WordCNN.load(path)
+    from importlib import import_module
+
+    model: Callable[[list[str]], FloatArray] = import_module(f"sst2_victims.{name}").load(path)
+    return model
 
 
-def _minilm(data: str, args: argparse.Namespace) -> Victim:
-    folder = args.cache_dir / f"{data}_minilm"
+def _minilm(data: str, args: argparse.Namespace, seed: int) -> Victim:
+    folder = trained_at("minilm", data, args.cache_dir, seed)
     if not folder.exists():
-        _train("minilm.py", [*_source(data, args), "--out", folder, "--epochs", 2])
+        _train("minilm.py", [*_source(data, args), "--out", folder, "--epochs", 2, "--seed", seed])
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     from rif_plugins.victims.hugging_face import DynamicPadding
 
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    tokenizer.model_max_length = args.minilm_tokens or tokenizer.model_max_length
+    tokenizer.model_max_length = getattr(args, "minilm_tokens", None) or tokenizer.model_max_length
     logits = DynamicPadding(model, tokenizer)
 
     def predict(texts: list[str]) -> FloatArray:
-        return _softmax(np.asarray(logits(texts), dtype=np.float64))
+        return softmax(np.asarray(logits(texts), dtype=np.float64))
 
     def host_predict() -> Callable[[list[str]], Any]:
         from textattack.models.wrappers import HuggingFaceModelWrapper
@@ -121,7 +151,8 @@ def _described(path: Path) -> str:
     return f"{trained['model']}; accuracy {trained['accuracy']['test']:.3f}"
 
 
-def _softmax(logits: FloatArray) -> FloatArray:
+def softmax(logits: FloatArray) -> FloatArray:
+    """Probabilities of logits (n, k)."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)
 
@@ -160,7 +191,7 @@ class TfidfSoftmax:
 
     def __call__(self, texts: Sequence[str]) -> FloatArray:
         """Class probabilities, (n, k); a row does not depend on the other texts."""
-        return _softmax(np.stack([self._logits(text) for text in texts]))
+        return softmax(np.stack([self._logits(text) for text in texts]))
 
     def _logits(self, text: str) -> FloatArray:
         tokens = self._token.findall(text.lower())

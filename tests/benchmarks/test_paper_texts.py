@@ -26,7 +26,7 @@ from paper_lab import charts, texts  # noqa: E402
 from paper_lab.study import Study  # noqa: E402
 from paper_lab.texts import KnownAnswers, NotRunError, Subject  # noqa: E402
 from search_lab.cases import DataSet, cases  # noqa: E402
-from search_lab.victims import NAMES, Victim  # noqa: E402
+from search_lab.victims import Victim  # noqa: E402
 
 from rif_plugins.core.outcomes import TARGETS  # noqa: E402
 from rif_plugins.core.results import Record  # noqa: E402
@@ -352,21 +352,6 @@ def test_answers_are_kept_between_the_studies_of_one_run(tmp_path: Path) -> None
     alone["a", "b"] = np.zeros(3)
     alone.keep()
     assert not KnownAnswers(options(tmp_path))
-
-
-def test_what_cannot_be_trained_is_left_out_and_told(tmp_path: Path) -> None:
-    args = options(tmp_path)
-    assert texts._missing("tfidf", "sst2", args, 0) is None
-    assert "small size" in (texts._missing("bilstm", "sst2", args, 0) or "")
-    assert "--glove" in (texts._missing("cnn", "sst2", args, 0) or "")
-    (tmp_path / "sst2_cnn.npz").touch()
-    assert texts._missing("cnn", "sst2", args, 0) is None
-    full = options(tmp_path, "--full")
-    assert texts._missing("transformer", "sst2", full, 3) is None
-    assert "--glove" in (texts._missing("bilstm", "sst2", full, 1) or "")
-    assert list(texts._seeds(full, "tfidf")) == [0]
-    assert list(texts._seeds(full, "cnn")) == [0, 1, 2, 3, 4]
-    assert set(texts.SMALL) | set(texts.WHERE_TRAINED) == set(NAMES)
 
 
 def test_without_data_a_study_says_so(tmp_path: Path) -> None:

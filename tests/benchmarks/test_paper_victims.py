@@ -17,6 +17,7 @@ for folder in (BENCHMARKS, BENCHMARKS / "sst2_victims"):
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
+from paper_lab import texts  # noqa: E402
 from search_lab import victims  # noqa: E402
 from sst2_victims import bilstm, transformer  # noqa: E402
 
@@ -104,3 +105,18 @@ def test_the_benchmark_trains_and_loads_them(
     with pytest.raises(SystemExit, match="nothing to train the bilstm with"):
         victims.load("bilstm", "sst2", args)
     assert victims.trained_at("minilm", "bold", tmp_path) == tmp_path / "bold_minilm"
+
+
+def test_what_cannot_be_trained_is_left_out_and_told(tmp_path: Path) -> None:
+    args = texts.parser("").parse_args(["--cache-dir", str(tmp_path)])
+    assert texts._missing("tfidf", "sst2", args, 0) is None
+    assert "small size" in (texts._missing("bilstm", "sst2", args, 0) or "")
+    assert "--glove" in (texts._missing("cnn", "sst2", args, 0) or "")
+    (tmp_path / "sst2_cnn.npz").touch()
+    assert texts._missing("cnn", "sst2", args, 0) is None
+    full = texts.parser("").parse_args(["--cache-dir", str(tmp_path), "--full"])
+    assert texts._missing("transformer", "sst2", full, 3) is None
+    assert "--glove" in (texts._missing("bilstm", "sst2", full, 1) or "")
+    assert list(texts._seeds(full, "tfidf")) == [0]
+    assert list(texts._seeds(full, "cnn")) == [0, 1, 2, 3, 4]
+    assert set(texts.SMALL) | set(texts.WHERE_TRAINED) == set(victims.NAMES)
