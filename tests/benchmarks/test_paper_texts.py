@@ -195,7 +195,10 @@ def test_the_ratio_adds_the_victims_of_a_pair_up() -> None:
     assert [c.verdict for c in study.comparisons] == ["same", "same"]
     study.comparisons.clear()
     module._verdicts(study, "unrobust_biased", values, {**values, "high": 2.5})
-    assert [c.verdict for c in study.comparisons] == ["same", "different"]
+    module._verdicts(study, "unrobust_biased", {**values, "low": 1.0}, values)
+    module._verdicts(study, "unrobust_biased", {**values, "value": 1.0, "low": 1.0}, values)
+    assert [c.verdict for c in study.comparisons][::2] == ["same", "not testable here", "different"]
+    assert study.comparisons[1].verdict == "different"  # 3.0 lies outside [1.2, 2.5]
 
 
 def test_trajectories_start_at_the_clean_pair_and_add_up(tmp_path: Path) -> None:
