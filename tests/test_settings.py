@@ -93,7 +93,7 @@ def test_variables_are_parsed(variable: str, value: str, field: str, expected: o
         ("sensitive = []", r"key `sensitive`: expected attribute names .*got \[\]"),
         ('scope = "text"', r'key `scope`: expected one of "sentence", "word", got \'text\''),
         ("scope = [1]", r"key `scope`: expected one of"),
-        ('proposer = ""', r'key `proposer`: expected "wordnet", "context", "table:FILE", .*"llm:NAME".*, got \'\''),
+        ('proposer = ""', r'key `proposer`: expected "wordnet", "context", .*"llm:NAME".*, got \'\''),
         ("max_llm_calls = -1", r'key `max_llm_calls`: expected a whole number from 0, or "none", got -1'),
         ("llm_samples = 0", r"key `llm_samples`: expected a whole number from 1, got 0"),
         ("llm_prompt_price = -0.1", r"key `llm_prompt_price`: expected a price .*, from 0, got -0\.1"),
