@@ -399,11 +399,12 @@ def test_a_full_disk_stops_the_run_between_two_examples(
 
 
 def test_two_runs_never_write_into_one_folder(tmp_path: Path) -> None:
+    other = ready(tmp_path, KeywordVictim())
     audit = ready(tmp_path, KeywordVictim())
 
     def meanwhile(batches: Any, total: int) -> Any:
         with pytest.raises(UsageError, match="is being written by another run: wait for its end"):
-            ready(tmp_path, KeywordVictim()).run(tmp_path / "out", resume=True)
+            other.run(tmp_path / "out", resume=True)
         yield from batches
 
     result = audit.run(tmp_path / "out", progress=meanwhile)
