@@ -157,14 +157,17 @@ def with_filter(bench: Bench, n: int) -> list[dict[str, Any]]:
     return [_told(bench.audit(n, "--entailment", "embedded"))]
 
 
-def workers(bench: Bench, n: int, repeats: int) -> list[dict[str, Any]]:
+KINDS = {
+    "one process": (),
+    "two processes": ("--workers", "2"),
+    "one Ray actor": ("--engine", "ray"),
+    "two Ray actors": ("--engine", "ray", "--workers", "2"),
+}
+
+
+def workers(bench: Bench, n: int, repeats: int, *, only_ray: bool) -> list[dict[str, Any]]:
     """One worker against two, of both engines, with one thread each; paired runs, medians."""
-    kinds = {
-        "one process": (),
-        "two processes": ("--workers", "2"),
-        "one Ray actor": ("--engine", "ray"),
-        "two Ray actors": ("--engine", "ray", "--workers", "2"),
-    }
+    kinds = {name: options for name, options in KINDS.items() if not only_ray or "ray" in options}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in kinds}
     for _ in range(repeats):
         for name, options in kinds.items():
@@ -291,6 +294,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--growth-workers", type=int, default=1, help="processes of the part growth")
     parser.add_argument("--filtered", type=int, default=1_000, help="reviews of the part filter")
     parser.add_argument("--worker-examples", type=int, default=400, help="reviews of the part workers")
+    parser.add_argument("--only-ray", action="store_true", help="leave processes out of the part workers")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out") / "scale.json")
@@ -307,7 +311,7 @@ def main() -> int:
         calls = {
             "growth": lambda: growth(bench, args.sizes, args.growth_workers),
             "filter": lambda: with_filter(bench, args.filtered),
-            "workers": lambda: workers(bench, args.worker_examples, args.repeats),
+            "workers": lambda: workers(bench, args.worker_examples, args.repeats, only_ray=args.only_ray),
             "bookkeeping": lambda: bookkeeping(bench, 2_000, args.repeats),
         }
         for part in args.parts:
