@@ -188,7 +188,7 @@ class CandidateFile:
         is_whole = written == self.path and found == size
         if is_whole:
             self.is_finished = True
-            if not state["finished"]:  # killed between the last two steps
+            if not state.get("finished"):  # killed between the last two steps
                 self._save(size=size, is_finished=True)
         elif written == self.path or found < size:
             raise DataError(
@@ -232,8 +232,11 @@ def _read_state(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} cannot be read: begin again with --overwrite") from error
     kinds = {"configuration": dict, "examples_done": int, "bytes": int, "counts": dict, "created": str}
     is_sound = isinstance(state, dict) and state.get("schema") == SCHEMA
-    is_sound = is_sound and isinstance(state.get("stops", 0), int)
-    if not is_sound or not all(isinstance(state.get(name), kind) for name, kind in kinds.items()):
+    is_sound = is_sound and all(isinstance(state.get(name), kind) for name, kind in kinds.items())
+    if not is_sound or not all(
+        type(state.get(name, 0)) is int and state.get(name, 0) >= 0
+        for name in ("examples_done", "bytes", "stops")
+    ):
         raise DataError(
             f"{path} is no state of a candidate table ({SCHEMA}): give another name, or --overwrite"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,11 +71,12 @@ class CandidateCounts:
         Raises:
             DataError: These are other values.
         """
-        expected = cls().to_dict()
+        known = cls().to_dict()
         for name, value in values.items():
-            if name not in expected or not isinstance(value, type(expected[name]) | int):
+            if name not in known or not _is_like(known[name], value):
+                shown = f"{name} = {value!r}"[:80]
                 raise DataError(
-                    f"counts of a candidate table: unexpected {name}: begin again with --overwrite"
+                    f"counts of a candidate table: unexpected {shown}: begin again with --overwrite"
                 )
         return cls(**values)
 
@@ -88,6 +90,18 @@ class CandidateCounts:
             self.proposed += 1
             self.accepted += verdict.accepted
             self.vetoed += verdict.reason.startswith("veto")
+
+
+def _is_like(known: Any, value: Any) -> bool:
+    """Whether a value read back is one that counting gives in this place."""
+    if isinstance(known, dict):
+        return isinstance(value, dict) and all(
+            isinstance(pair, list) and len(pair) == 2 and all(_is_like(0, number) for number in pair)
+            for pair in value.values()
+        )
+    kinds = (int, float) if isinstance(known, float) else (int,)
+    # A comparison with NaN is false.
+    return isinstance(value, kinds) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 class RowMaker:

@@ -599,6 +599,18 @@ def test_a_broken_state_is_told(tmp_path: Path, content: str, message: str) -> N
         build().write(path, resume=True)
 
 
+@pytest.mark.parametrize("name", ["examples_done", "bytes", "stops"])
+@pytest.mark.parametrize("value", [-1, True, "3", 1.5])
+def test_an_edited_state_is_told(tmp_path: Path, name: str, value: Any) -> None:
+    path = tmp_path / "t.jsonl"
+    with pytest.raises(Killed):
+        build().write(path, progress=killed_after(1))
+    state = path.with_suffix(".run.json")
+    state.write_text(json.dumps(json.loads(state.read_text()) | {name: value}))
+    with pytest.raises(DataError, match="is no state of a candidate table"):
+        build().write(path, resume=True)
+
+
 def test_lost_bytes_are_told(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     with pytest.raises(Killed):
@@ -615,7 +627,16 @@ def test_lost_bytes_are_told(tmp_path: Path) -> None:
 
 def test_strange_counts_are_told() -> None:
     assert CandidateCounts.from_dict(CandidateCounts(rows=3).to_dict()).rows == 3
-    for values in ({"rows": "3"}, {"more": 1}):
+    for values in (
+        {"rows": "3"},
+        {"more": 1},
+        {"rows": -1},
+        {"rows": True},
+        {"seconds": float("nan")},
+        {"sources": 4},
+        {"sources": {"wordnet": [1]}},
+        {"sources": {"wordnet": [1, "2"]}},
+    ):
         with pytest.raises(DataError, match="counts of a candidate table: unexpected"):
             CandidateCounts.from_dict(values)
 
