@@ -20,8 +20,9 @@ def used_up(budget: CallBudget) -> ChatFailure:
 class Circuit:
     """Opens after failures in a row, so that a dead server costs a run minutes and not days.
 
-    A refusal (the server lives and does not take this one question) weighs an eighth of a failure: one text
-    that is too long must not end a run, and refusing everything must not go on for ever.
+    A refusal (the server lives and does not take this one question) weighs an eighth of a failure, and
+    nothing once the server has answered another question: then the texts are to blame, and however many of
+    them stand in a row, they must not end a run.
 
     Args:
         most_failures: Failures in a row, all attempts of a question being one.
@@ -31,6 +32,7 @@ class Circuit:
         self._most = most_failures * REFUSALS_A_FAILURE
         self._weight = 0
         self._number = 0
+        self._has_answered = False
         self._last = ""
         self._final = ""
         self._lock = threading.Lock()
@@ -51,12 +53,15 @@ class Circuit:
         with self._lock:
             if failure is None:
                 self._weight = self._number = 0
+                self._has_answered = True
+                return
+            if failure.is_final:
+                self._final = failure.reason
+            if is_refusal and self._has_answered:
                 return
             self._weight += 1 if is_refusal else REFUSALS_A_FAILURE
             self._number += 1
             self._last = failure.reason
-            if failure.is_final:
-                self._final = failure.reason
 
 
 class Pace:

@@ -23,7 +23,7 @@ from rif_plugins.llm.base import CallBudget, ChatAnswer, ChatFailure, ChatReply,
 from rif_plugins.llm.calling import Circuit, Pace, used_up
 from rif_plugins.llm.connections import PURPOSE, Connections, Place, place_of
 from rif_plugins.llm.replies import reply_of
-from rif_plugins.llm.request_bodies import ServerHabits, body_of
+from rif_plugins.llm.request_bodies import REFUSALS, ServerHabits, body_of
 from rif_plugins.optional import require
 
 RATE_VARIABLE = "RIF_LLM_RPM"
@@ -31,7 +31,6 @@ TIMEOUT_VARIABLE = "RIF_LLM_TIMEOUT"
 CONCURRENCY_VARIABLE = "RIF_LLM_CONCURRENCY"
 _LONGEST_WAIT = 60.0
 _BUSY = (429, 503)
-_REFUSALS = (400, 413, 415, 422, 501)
 
 
 @dataclass(frozen=True)
@@ -187,6 +186,8 @@ class EndpointChatModel:
                     waited += pause
                     wait *= 2
                     continue
+                if left_out and error.status in REFUSALS:
+                    self.habits.guessed_in_vain()
                 return self._failed(error, attempt)
             # Only what has helped is remembered: a text may be to blame for a refusal.
             self.habits.learn(left_out)
@@ -201,7 +202,7 @@ class EndpointChatModel:
         times = f" (attempt {attempt} of {attempt})" if error.may_help else ""
         advice = f": {ADVICE[error.status]}" if error.status in ADVICE else ""
         failure = ChatFailure(f"{error.reason}{advice}{times}", is_final=error.is_final)
-        self._circuit.note(failure, is_refusal=error.status in _REFUSALS)
+        self._circuit.note(failure, is_refusal=error.status == 413 or error.status in REFUSALS)
         return failure
 
     def __repr__(self) -> str:

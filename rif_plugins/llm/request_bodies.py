@@ -11,7 +11,7 @@ from rif_plugins.llm.attempts import AttemptError
 from rif_plugins.llm.base import ChatRequest
 
 _MOST_TOP = 20
-_REFUSALS = (400, 415, 422, 501)
+REFUSALS = (400, 415, 422, 501)
 # What a message blames, by the words that servers use for it.
 _BLAMED = {
     "response_format": re.compile(
@@ -25,6 +25,8 @@ _BLAMED = {
     "max_tokens": re.compile(r"max_completion_tokens"),
 }
 _GUESSED = ("response_format", "logprobs", "n", "seed")
+# Questions for which every guess was wrong: after these the texts are to blame, not the form.
+MOST_VAIN = 2
 _TOO_LONG = re.compile(r"context.{0,12} (length|size|window)|too long|too many tokens|exceeds? the")
 
 
@@ -39,17 +41,24 @@ class ServerHabits:
 
     def __init__(self, refused: Set[str] = frozenset()) -> None:
         self.refused = set(refused)
+        self._n_vain = 0
         self._lock = threading.Lock()
 
     def learn(self, names: Set[str]) -> None:
         """Never ask for these again."""
         with self._lock:
             self.refused |= names
+            if names:
+                self._n_vain = 0
 
-    @staticmethod
-    def suspect(error: AttemptError, body: dict[str, Any]) -> str:
+    def guessed_in_vain(self) -> None:
+        """A question was refused in every form; once that is usual, nothing is guessed any more."""
+        with self._lock:
+            self._n_vain += 1
+
+    def suspect(self, error: AttemptError, body: dict[str, Any]) -> str:
         """What in a refused request is to blame, told or guessed; ``""`` where nothing is."""
-        if error.status not in _REFUSALS:
+        if error.status not in REFUSALS:
             return ""
         parameter, words = error.parameter.lower(), error.reason.lower()
         for name, pattern in _BLAMED.items():
@@ -57,7 +66,7 @@ class ServerHabits:
                 if name == "max_tokens" and not pattern.search(words):
                     continue  # too large, not unknown
                 return _exact(name, body)
-        if _TOO_LONG.search(words):
+        if _TOO_LONG.search(words) or self._n_vain >= MOST_VAIN:
             return ""
         return next((_exact(name, body) for name in _GUESSED if name in body), "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest, Mes
 from rif_plugins.llm.calling import MOST_FAILURES, REFUSALS_A_FAILURE, Circuit, Pace
 from rif_plugins.llm.connections import Place, place_of
 from rif_plugins.llm.endpoint import EndpointChatModel, Patience
+from rif_plugins.llm.request_bodies import MOST_VAIN
 
 KEY = "sk-very-secret-0123456789"
 QUICK = Patience(seconds=20.0, attempts=3, first_wait=0.01, max_bytes=200_000)
@@ -325,6 +327,44 @@ def test_a_text_that_is_to_blame_leaves_no_mark() -> None:
     assert isinstance(second, ChatReply)
     assert model.habits.refused == set()
     assert server.bodies[-1]["response_format"]["type"] == "json_schema"
+
+
+def test_a_server_that_refuses_everything_is_soon_asked_once_a_question() -> None:
+    with serving(lambda body, number: Reply(status=400, message="bad")) as server:
+        model = model_at(server, concurrency=1)
+        form = {"json_schema": SCHEMA, "n_samples": 2, "n_top_tokens": 4, "seed": 3}
+        calls = [0]
+        for text in "abcd":
+            model.complete([ask(text, **form)])
+            calls.append(len(server.bodies))
+    n_forms = 6
+    assert [after - before for before, after in pairwise(calls)] == [n_forms] * MOST_VAIN + [1, 1]
+    assert model.habits.refused == set()
+
+
+def test_a_named_part_is_left_out_however_many_guesses_were_vain() -> None:
+    def script(body: dict[str, Any], number: int) -> Reply:
+        if "evil" in body["messages"][1]["content"]:
+            return Reply(status=400, message="bad")
+        return Reply(status=400, message="unknown field seed") if "seed" in body else Reply()
+
+    with serving(script) as server:
+        model = model_at(server, concurrency=1)
+        answers = model.complete([ask(text, seed=1) for text in ("evil 1", "evil 2", "evil 3", "good")])
+    assert [isinstance(answer, ChatReply) for answer in answers] == [False, False, False, True]
+    assert model.habits.refused == {"seed"}
+
+
+def test_refused_texts_do_not_end_a_run_that_has_had_answers() -> None:
+    def script(body: dict[str, Any], number: int) -> Reply:
+        return Reply(status=400, message="bad") if "evil" in body["messages"][1]["content"] else Reply()
+
+    n_refused = 2 * MOST_FAILURES * REFUSALS_A_FAILURE
+    with serving(script) as server:
+        model = model_at(server, concurrency=1)
+        texts = ["good", *(f"evil {number}" for number in range(n_refused)), "good too"]
+        answers = model.complete([ask(text) for text in texts])
+    assert [isinstance(answer, ChatReply) for answer in answers] == [True, *[False] * n_refused, True]
 
 
 def test_samples_that_are_there_are_kept() -> None:
