@@ -18,8 +18,8 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from joint_vulnerability import verdict
-from manipulation import PUBLISHED, STEPS, TARGETS, Attacked, Walks, everything
 from paper_lab import charts
+from paper_lab.row_attacks import PUBLISHED, STEPS, TARGETS, Attacked, Walks, everything
 from paper_lab.study import Study, parser
 from tabular_lab.paper001 import READABLE
 from trajectories import SHORT, Walk, draw, pick

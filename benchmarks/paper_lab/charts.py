@@ -72,3 +72,8 @@ def share(value: float | None, low: float | None, high: float | None) -> str:
     if value is None:
         return "no pairs"
     return percent(value) if low is None or high is None else f"{value:.1%} [{low:.1%}, {high:.1%}]"
+
+
+def points(value: float, low: float, high: float) -> str:
+    """A difference in points."""
+    return f"{100 * value:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}] points"

@@ -19,6 +19,7 @@ for folder in (BENCHMARKS, BENCHMARKS / "paper", BENCHMARKS / "sst2_victims"):
 import joint_vulnerability as joint  # noqa: E402
 import manipulation  # noqa: E402
 import row_trajectories as trajectories  # noqa: E402
+from paper_lab import row_attacks  # noqa: E402
 from paper_lab.study import Study, parser  # noqa: E402
 
 from rif_plugins.metrics.rates import Estimate  # noqa: E402
@@ -29,12 +30,12 @@ from rif_plugins.tables.datasets import TableData  # noqa: E402
 TF, TB, FF, FB = range(4)
 
 
-def walks(outcomes: list[list[int]], p: Any = None, p_similar: Any = None) -> manipulation.Walks:
+def walks(outcomes: list[list[int]], p: Any = None, p_similar: Any = None) -> row_attacks.Walks:
     """From one list of codes a row."""
     codes = np.array(outcomes, dtype=np.int8).T
     steps, n = codes.shape
     still = np.full((steps, n), 0.7)
-    return manipulation.Walks(
+    return row_attacks.Walks(
         codes,
         still if p is None else np.array(p, dtype=float).T,
         still if p_similar is None else np.array(p_similar, dtype=float).T,
@@ -44,11 +45,11 @@ def walks(outcomes: list[list[int]], p: Any = None, p_similar: Any = None) -> ma
     )
 
 
-def attacked(reached: list[set[int]], clean: list[int], **changes: Any) -> manipulation.Attacked:
+def attacked(reached: list[set[int]], clean: list[int], **changes: Any) -> row_attacks.Attacked:
     """Rows whose runs reach these outcomes: towards each violation it, where it is named, else TF."""
     runs = {
         target: walks([[c, code if code in found else TF] for c, found in zip(clean, reached, strict=True)])
-        for target, code in zip(manipulation.TARGETS, (TB, FB, FF), strict=True)
+        for target, code in zip(row_attacks.TARGETS, (TB, FB, FF), strict=True)
     }
     n = len(clean)
     given: dict[str, Any] = {
@@ -56,7 +57,7 @@ def attacked(reached: list[set[int]], clean: list[int], **changes: Any) -> manip
         "row": np.arange(n), "clean": np.array(clean), "walks": runs, "is_false": np.zeros(n, dtype=bool),
         "is_biased": np.zeros(n, dtype=bool),
     }  # fmt: skip
-    return manipulation.Attacked(**{**given, **changes})
+    return row_attacks.Attacked(**{**given, **changes})
 
 
 EIGHT = [set(), {FB}, {TB}, {FB, TB}, {FF}, {FF}, {FF}, {FB, TB, FF}]
@@ -152,7 +153,7 @@ def test_how_pairs_part_by_hand() -> None:
 
 def test_steps_of_chains_are_counted() -> None:
     walk = walks([[TF] * 3], [[0.9, 0.8, 0.9]], [[0.9, 0.7, 0.6]])
-    one = attacked([set()], [TF], walks=dict.fromkeys(manipulation.TARGETS, walk))
+    one = attacked([set()], [TF], walks=dict.fromkeys(row_attacks.TARGETS, walk))
     found = trajectories.chains([one])
     assert found.unit.tolist() == ["drawn 0 0"] * 3
     assert found.ratios == pytest.approx([2, 2, 2])
@@ -161,7 +162,7 @@ def test_steps_of_chains_are_counted() -> None:
     assert values == pytest.approx([0.5, 1, 1, 2])
     assert trajectories.cell("÷", moves["larger ÷ smaller"]) == "2.00"
     assert trajectories.cell("", Estimate(None, None, None, 0)) == "–"
-    assert trajectories.chains([one], (manipulation.TARGETS[0],)).unit.shape == (1,)
+    assert trajectories.chains([one], (row_attacks.TARGETS[0],)).unit.shape == (1,)
 
 
 def test_one_pair_is_shown_for_all_targets_where_there_is_one() -> None:
@@ -204,7 +205,7 @@ def test_the_published_table_is_read_right() -> None:
 def test_attacks_are_kept_and_read_again(tmp_path: Path) -> None:
     one = attacked(EIGHT, [TF] * 8, is_false=np.arange(8) < 3)
     one.save(tmp_path / "row_attacks" / "a.npz")
-    again = manipulation.Attacked.load(tmp_path / "row_attacks" / "a.npz", "drawn", "mlp", 0)
+    again = row_attacks.Attacked.load(tmp_path / "row_attacks" / "a.npz", "drawn", "mlp", 0)
     assert (again.columns, again.accuracy) == (one.columns, 0.5)
     assert (again.reached == one.reached).all()
     assert again.is_false.tolist() == one.is_false.tolist()
@@ -226,10 +227,10 @@ def table(n: int = 150) -> TableData:
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> argparse.Namespace:
     """Two models on a drawn table."""
-    monkeypatch.setattr(manipulation, "SMALL", ("drawn", "absent"))
-    monkeypatch.setattr(manipulation, "MODELS", ("mlp", "deepfm"))
-    monkeypatch.setattr(manipulation, "EPOCHS", (3, 3))
-    monkeypatch.setattr(manipulation.tables, "load", lambda name, *_: table() if name == "drawn" else None)
+    monkeypatch.setattr(row_attacks, "SMALL", ("drawn", "absent"))
+    monkeypatch.setattr(row_attacks, "MODELS", ("mlp", "deepfm"))
+    monkeypatch.setattr(row_attacks, "EPOCHS", (3, 3))
+    monkeypatch.setattr(row_attacks.tables, "load", lambda name, *_: table() if name == "drawn" else None)
     return parser("x").parse_args(["--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")])
 
 
@@ -239,13 +240,13 @@ def test_all_three_from_the_same_attacks(
     pages = {}
     for module, is_single in ((joint, True), (trajectories, False), (manipulation, False)):
         study = Study(module.__name__, "title", "source")
-        found = manipulation.everything(small, study, single=is_single)
+        found = row_attacks.everything(small, study, single=is_single)
         assert [one.model for one in found] == ["mlp", "deepfm"]
         assert "absent: not run: data absent" in study.limits
         module.report(study, found)
         assert study.write(small) == 0
         pages[module.__name__] = (small.out / f"{module.__name__}.md").read_text(encoding="utf-8")
-        monkeypatch.setattr(manipulation, "trained", None)  # the others train nothing
+        monkeypatch.setattr(row_attacks, "trained", None)  # the others train nothing
     assert capsys.readouterr().out.count("seed 0") == 2
     first = found[0]
     assert len(first.row) == 30
