@@ -14,7 +14,6 @@ import signal
 import sys
 import tempfile
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -22,9 +21,10 @@ from typing import Any
 
 from rif_plugins.errors import UsageError
 from rif_plugins.optional import require
-from rif_plugins.runner.child_process import retold, told
+from rif_plugins.runner.child_process import told
 from rif_plugins.runner.options import AuditOptions
 from rif_plugins.runner.shards import Lost, Shard, ShardResult
+from rif_plugins.runner.slots import Slot, SlotEngine
 from rif_plugins.runner.workers import ShardWorker
 from rif_plugins.version import __version__
 
@@ -35,7 +35,7 @@ _LOOPBACK = "127.0.0.2"
 _LOST = {"OutOfMemoryError": "its machine was short of memory", "NodeDiedError": "its machine was lost"}
 
 
-class RayEngine:
+class RayEngine(SlotEngine["_Actor"]):
     """An engine of Ray actors.
 
     Args:
@@ -61,25 +61,17 @@ class RayEngine:
         # The order of the filter was decided once; a worker must not measure it again.
         self._options = replace(options, filter_first=bool(options.filter_first))
         self._make = make
-        self.n_slots = n_workers
-        self._backlog: deque[Shard] = deque()
-        self._actors: list[_Actor] = []
+        super().__init__(n_workers)
         self._cluster = contextlib.ExitStack()
         try:
             # Ray prints what it has to say about lost actors to stdout, where our result stands.
             self._cluster.enter_context(contextlib.redirect_stdout(sys.stderr))
             self._cluster.enter_context(_connected(self._ray, n_workers, address))
             self._resources = _resources(self._ray, n_workers, address, options.device)
-            for _ in range(n_workers):
-                self._actors.append(self._started())
+            self._start_all()
         except BaseException:
             self.close()
             raise
-
-    def submit(self, shard: Shard) -> None:
-        """Begin a shard, or keep it for the next actor that is ready."""
-        self._backlog.append(shard)
-        self._feed()
 
     def next(self) -> ShardResult | Lost:
         """Wait for a shard.
@@ -89,7 +81,7 @@ class RayEngine:
             UsageError: An actor ended while it loaded the victim.
         """
         while True:
-            places = {actor.answer: actor for actor in self._actors if actor.answer is not None}
+            places = {actor.answer: actor for actor in self._slots if actor.answer is not None}
             ready, _ = self._ray.wait(list(places), num_returns=1)
             answer = self._heard(places[ready[0]])
             if answer is not None:
@@ -98,25 +90,20 @@ class RayEngine:
     def close(self) -> None:
         """End all actors, and the cluster where it is ours; idempotent."""
         leaving = [
-            actor.handle.close.remote() for actor in self._actors if actor.is_ready and actor.shard is None
+            actor.handle.close.remote() for actor in self._slots if actor.is_ready and actor.shard is None
         ]
         if leaving:
             with suppress(Exception):  # it is ended in any case
                 self._ray.wait(leaving, num_returns=len(leaving), timeout=_PATIENCE)
-        for actor in self._actors:
+        for actor in self._slots:
             with suppress(Exception):  # the cluster may be gone
                 self._ray.kill(actor.handle)
-        self._actors = []
+        self._slots = []
         self._cluster.close()
 
     def _started(self) -> _Actor:
         handle = self._ray.remote(**self._resources, max_restarts=0, max_task_retries=0)(_Remote).remote()
         return _Actor(handle, handle.load.remote(self._make, self._options, __version__))
-
-    def _feed(self) -> None:
-        for actor in self._actors:
-            if self._backlog and actor.is_ready and actor.shard is None:
-                actor.begin(self._backlog.popleft())
 
     def _heard(self, actor: _Actor) -> ShardResult | Lost | None:
         """What an actor answers; None where that is nothing about a shard."""
@@ -127,37 +114,28 @@ class RayEngine:
             line = " ".join(str(error).split())[-300:]
             raise UsageError(f"a Ray actor could not do its work: {line}") from error
         except exceptions.RayError as error:
+            with suppress(Exception):  # it is dead already, mostly
+                self._ray.kill(actor.handle)
             return self._lost(actor, _LOST.get(type(error).__name__, "its Ray actor ended"))
         actor.answer = None
-        if kind == "error":
-            raise retold(*value)
-        actor.is_ready, actor.shard = True, None
-        self._feed()
-        return value if kind == "done" else None
+        return self._answered(actor, kind, value)
 
-    def _lost(self, actor: _Actor, reason: str) -> Lost:
-        with suppress(Exception):  # it is dead already, mostly
-            self._ray.kill(actor.handle)
-        if actor.shard is None:
-            raise UsageError(
-                f"one of {self.n_slots} Ray actors ended while it loaded the victim ({reason}), perhaps for "
-                "lack of memory: use fewer workers"
-            )
-        self._actors[self._actors.index(actor)] = self._started()
-        return Lost(actor.shard, reason)
+    def _unloaded(self, reason: str) -> UsageError:
+        return UsageError(
+            f"one of {self.n_slots} Ray actors ended while it loaded the victim ({reason}), perhaps for "
+            "lack of memory: use fewer workers"
+        )
 
 
-class _Actor:
+class _Actor(Slot):
     """An actor, seen from here, and what it does."""
 
     def __init__(self, handle: Any, loading: Any) -> None:
+        super().__init__()
         self.handle = handle
         self.answer = loading
-        self.is_ready = False
-        self.shard: Shard | None = None
 
-    def begin(self, shard: Shard) -> None:
-        self.shard = shard
+    def send(self, shard: Shard) -> None:
         self.answer = self.handle.search.remote(shard)
 
 

@@ -7,7 +7,6 @@ one process, in the same order.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,12 +16,13 @@ from typing import Any
 from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import Example
 from rif_plugins.runner.building import build_sweep
-from rif_plugins.runner.child_process import ChildProcess, begin_child, retold, told
+from rif_plugins.runner.child_process import ChildProcess, begin_child, told
 from rif_plugins.runner.costs import Cost as Cost
 from rif_plugins.runner.costs import cost_of as cost_of
 from rif_plugins.runner.guarding import build_guarded_parts, close_parts
 from rif_plugins.runner.options import AuditOptions
 from rif_plugins.runner.shards import Engine, Lost, Shard, ShardResult, cut_into_shards, run_shards
+from rif_plugins.runner.slots import Slot, SlotEngine
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 START_METHOD = "spawn"
@@ -59,7 +59,7 @@ class ShardWorker:
         close_parts(self._parts)
 
 
-class ProcessEngine:
+class ProcessEngine(SlotEngine["_Process"]):
     """An engine of processes on this machine, one victim in each.
 
     Args:
@@ -83,20 +83,12 @@ class ProcessEngine:
         self._start_method = start_method or START_METHOD
         threads = max(1, (os.cpu_count() or 1) // n_workers)
         self._environment = dict.fromkeys(_THREADS, str(threads))
-        self.n_slots = n_workers
-        self._backlog: deque[Shard] = deque()
-        self._workers: list[_Worker] = []
+        super().__init__(n_workers)
         try:
-            for _ in range(n_workers):
-                self._workers.append(self._started())
+            self._start_all()
         except BaseException:
             self.close()
             raise
-
-    def submit(self, shard: Shard) -> None:
-        """Begin a shard, or keep it for the next worker that is ready."""
-        self._backlog.append(shard)
-        self._feed()
 
     def next(self) -> ShardResult | Lost:
         """Wait for a shard.
@@ -106,8 +98,8 @@ class ProcessEngine:
             UsageError: A worker ended while it loaded the victim.
         """
         while True:
-            places: dict[Any, _Worker] = {}
-            for worker in self._workers:
+            places: dict[Any, _Process] = {}
+            for worker in self._slots:
                 places[worker.child.connection] = places[worker.child.sentinel] = worker
             ready = {id(places[place]): places[place] for place in pipes.wait(list(places))}
             for worker in ready.values():
@@ -117,69 +109,54 @@ class ProcessEngine:
 
     def close(self) -> None:
         """End all workers; idempotent."""
-        for worker in self._workers:
+        for worker in self._slots:
             if worker.is_ready and worker.shard is None:
                 worker.child.leave()
             else:
                 worker.child.end()
-        self._workers = []
+        self._slots = []
 
-    def _started(self) -> _Worker:
+    def _started(self) -> _Process:
         child = ChildProcess(
             _work,
             (self._make, self._options),
             start_method=self._start_method,
             environment=self._environment,
         )
-        return _Worker(child)
+        return _Process(child)
 
-    def _feed(self) -> None:
-        for worker in self._workers:
-            if self._backlog and worker.is_ready and worker.shard is None:
-                worker.begin(self._backlog.popleft())
-
-    def _heard(self, worker: _Worker) -> ShardResult | Lost | None:
+    def _heard(self, worker: _Process) -> ShardResult | Lost | None:
         """What a worker says; None where that is nothing about a shard."""
         try:
             if not worker.child.connection.poll():
                 raise EOFError
             kind, value = worker.child.connection.recv()
         except (EOFError, OSError):
-            return self._lost(worker)
-        if kind == "error":
-            raise retold(*value)
-        worker.is_ready = True
-        worker.shard = None
-        self._feed()
-        return value if kind == "done" else None
+            reason = worker.child.ending()
+            worker.child.end()
+            return self._lost(worker, reason)
+        return self._answered(worker, kind, value)
 
-    def _lost(self, worker: _Worker) -> Lost:
-        reason, shard = worker.child.ending(), worker.shard
-        worker.child.end()
-        if shard is None:
-            advice = (
-                "put the call of `audit` under `if __name__ == '__main__':` if it stands in a script"
-                if reason == "exit code 1"
-                else "use fewer workers if memory is short"
-            )
-            raise UsageError(
-                f"one of {self.n_slots} worker processes ended before its work was done ({reason}), while it "
-                f"loaded the victim: {advice}"
-            )
-        self._workers[self._workers.index(worker)] = self._started()
-        return Lost(shard, reason)
+    def _unloaded(self, reason: str) -> UsageError:
+        advice = (
+            "put the call of `audit` under `if __name__ == '__main__':` if it stands in a script"
+            if reason == "exit code 1"
+            else "use fewer workers if memory is short"
+        )
+        return UsageError(
+            f"one of {self.n_slots} worker processes ended before its work was done ({reason}), while it "
+            f"loaded the victim: {advice}"
+        )
 
 
-class _Worker:
+class _Process(Slot):
     """A child and what it does."""
 
     def __init__(self, child: ChildProcess) -> None:
+        super().__init__()
         self.child = child
-        self.is_ready = False
-        self.shard: Shard | None = None
 
-    def begin(self, shard: Shard) -> None:
-        self.shard = shard
+    def send(self, shard: Shard) -> None:
         with suppress(OSError):  # it has just died: the loss is heard next
             self.child.connection.send(shard)
 
