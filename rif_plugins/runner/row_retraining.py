@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ class RowTrial:
         closed: Their individuals.
         test_x, test_y: Rows for the clean accuracy.
         n_left_out: How many training rows were taken out.
+        known: Labels of the training rows by ``row_key``, where rows of one key agree.
     """
 
     run: RowRun
@@ -75,6 +77,7 @@ class RowTrial:
     test_x: FloatArray
     test_y: IntArray
     n_left_out: int = 0
+    known: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def prepare(
@@ -118,16 +121,21 @@ class RowTrial:
         kept = np.asarray([row not in closed for row in training], dtype=np.bool_)
         if not kept.any():
             raise UsageError("no training row is left: expected rows other than the held-out ones")
+        labels: dict[str, set[int]] = defaultdict(set)
+        for row, label, keep in zip(training, y.tolist(), kept, strict=True):
+            if keep:
+                labels[row_key(row)].add(label)
         if test is None:
-            known = {row_key(row) for row, keep in zip(training, kept, strict=True) if keep}
             others = [
                 place
                 for place, row in enumerate(raw_rows(given.x, encoder))
-                if is_held_out_row(row, share, run.sensitive, seed) and row_key(row) not in known
+                if is_held_out_row(row, share, run.sensitive, seed) and row_key(row) not in labels
             ]
             test = given.x[others], given.y[others]
         teaching = tuple(r for r in run.records if r["row"] not in numbers)
-        return cls(run, x[kept], y[kept], teaching, testing, held_out, closed, *test, int((~kept).sum()))
+        known = {key: found.pop() for key, found in labels.items() if len(found) == 1}
+        n_left_out = int((~kept).sum())
+        return cls(run, x[kept], y[kept], teaching, testing, held_out, closed, *test, n_left_out, known)
 
     def augmentation(self, selection: RowSelection, *, estimated: bool = False) -> RowAugmentation:
         """The training rows that the findings give.
@@ -143,7 +151,7 @@ class RowTrial:
         def label_of(record: RowRecord) -> int | None:
             return given.label_names.index(record["label"]) if estimated else by_row[record["row"]]
 
-        return augment_rows(self.teaching, label_of, selection, held_out=self.closed)
+        return augment_rows(self.teaching, label_of, selection, held_out=self.closed, known=self.known)
 
     def train(self, fitter: RowFitter, extra: RowAugmentation, seed: int) -> RowTarget:
         """Train on the data and the extra rows; the classifier as attacks take it."""

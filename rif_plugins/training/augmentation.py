@@ -11,14 +11,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rif_plugins.core.outcomes import TARGETS
 from rif_plugins.core.pairs import SIDES
 from rif_plugins.core.results import Record
-from rif_plugins.core.seeds import example_seed
-from rif_plugins.errors import UsageError
 from rif_plugins.training.holdout import normalised
-
-RIF_TARGETS: tuple[str, ...] = tuple(map(str, TARGETS))
+from rif_plugins.training.picking import RIF_TARGETS as RIF_TARGETS
+from rif_plugins.training.picking import Picker, check_choice, in_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,49 +107,17 @@ def augment(
     Raises:
         UsageError: A target is unknown, the weight is not positive, or ``max_rows`` is below 1.
     """
-    if unknown := [name for name in targets if name not in RIF_TARGETS]:
-        raise UsageError(
-            f"augmentation by target: expected some of {', '.join(RIF_TARGETS)}, got {unknown[0]!r}"
-        )
-    if not 0 < weight < float("inf"):
-        raise UsageError(f"the weight of augmented rows must be a number above 0, got {weight}")
-    if max_rows is not None and max_rows < 1:
-        raise UsageError(f"the most augmented rows must be a whole number from 1, got {max_rows}")
+    check_choice(targets, weight, max_rows)
     found = [r for r in records if r.is_found and r.target in targets and r.label is not None]
-    left_out: Counter[str] = Counter()
-    kept: dict[str, AugmentedRow] = {}
-    contradicted: set[str] = set()
-    for record in _in_turn(found, targets, seed):
-        for row in _rows_of(record, weight):
-            key = normalised(row.text)
-            if row.text in held_out:
-                left_out["held out"] += 1
-            elif known is not None and known.get(key, row.label) != row.label:
-                left_out["contradicted"] += 1
-            elif key in contradicted or (key in kept and kept[key].label != row.label):
-                left_out["contradicted"] += 1 + (kept.pop(key, None) is not None)
-                contradicted.add(key)
-            elif key in kept:
-                left_out["repeated"] += 1
-            else:
-                kept[key] = row
-    rows = list(kept.values())
-    if max_rows is not None and len(rows) > max_rows:
-        is_cut = max_rows > 1 and rows[max_rows - 1].record == rows[max_rows].record
-        n_kept = max_rows - is_cut
-        left_out["over the cap"] = len(rows) - n_kept
-        rows = rows[:n_kept]
-    place = {record.id: number for number, record in enumerate(found)}
-    rows.sort(key=lambda row: (place[row.record], SIDES.index(row.side)))
-    return Augmentation(tuple(rows), len(found), dict(left_out))
-
-
-def _in_turn(found: Sequence[Record], targets: Sequence[str], seed: int) -> list[Record]:
-    """The findings, one of each target in turn; the order depends on seed and ids only."""
-    order = sorted(found, key=lambda record: (example_seed(seed, record.id), record.id))
-    queues = [[record for record in order if record.target == target] for target in targets]
-    longest = max(map(len, queues), default=0)
-    return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
+    picker: Picker[AugmentedRow] = Picker(known)
+    order = in_turn(found, targets, seed, id_of=lambda r: r.id, target_of=lambda r: r.target)
+    for row in (row for record in order for row in _rows_of(record, weight)):
+        if row.text in held_out:
+            picker.left_out["held out"] += 1
+        else:
+            picker.add(normalised(row.text), row)
+    rows = picker.rows(max_rows, [record.id for record in found])
+    return Augmentation(rows, len(found), dict(picker.left_out))
 
 
 def _rows_of(record: Record, weight: float) -> list[AugmentedRow]:

@@ -11,13 +11,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from rif_plugins.core.pairs import SIDES
-from rif_plugins.core.seeds import example_seed
 from rif_plugins.errors import UsageError
-from rif_plugins.training.augmentation import RIF_TARGETS
 from rif_plugins.training.holdout import is_held_out
+from rif_plugins.training.picking import RIF_TARGETS, Picker, check_choice, in_turn
 
 Values = Mapping[str, Any]
 """The raw values of a row, by column."""
@@ -126,7 +126,7 @@ class RowAugmentation:
         n_findings: Findings that were looked at.
         left_out: How many rows were left out, by reason: ``not valid`` (outside of the schema), ``too far``
             (at or below the similarity asked for), ``repeated`` (equal row and label), ``contradicted`` (the
-            same row with two labels), ``held out`` and ``over the cap``.
+            same row with two labels, here or in the training data), ``held out`` and ``over the cap``.
     """
 
     rows: tuple[TaughtRow, ...] = ()
@@ -159,6 +159,7 @@ class RowSelection:
         sides: Sides of a pair, of ``"original"`` and ``"similar"``.
         weight: Weight of every row.
         max_rows: Most rows; where there are more, a seeded choice of findings that takes the targets in turn.
+            A pair is not cut in two, unless it is the only one.
         min_similarity: Only rows whose ``similarity`` is strictly above it (sigma of RobustFair).
         seed: Seed of the choice.
     """
@@ -172,16 +173,9 @@ class RowSelection:
 
     def __post_init__(self) -> None:
         """Refuse what no row could meet."""
-        if unknown := [name for name in self.targets if name not in RIF_TARGETS]:
-            raise UsageError(
-                f"augmentation by target: expected some of {', '.join(RIF_TARGETS)}, got {unknown[0]!r}"
-            )
+        check_choice(self.targets, self.weight, self.max_rows)
         if unknown := [name for name in self.sides if name not in SIDES]:
             raise UsageError(f"sides that teach: expected some of {', '.join(SIDES)}, got {unknown[0]!r}")
-        if not self.weight > 0:
-            raise UsageError(f"the weight of augmented rows must be above 0, got {self.weight}")
-        if self.max_rows is not None and self.max_rows < 1:
-            raise UsageError(f"the most augmented rows must be a whole number from 1, got {self.max_rows}")
         if self.min_similarity is not None and not 0 <= self.min_similarity < 1:
             raise UsageError(
                 f"the similarity of augmented rows must be from 0 to below 1, got {self.min_similarity}"
@@ -194,6 +188,7 @@ def augment_rows(
     selection: RowSelection | None = None,
     *,
     held_out: HeldOutRows | None = None,
+    known: Mapping[str, int] | None = None,
 ) -> RowAugmentation:
     """Make training rows of the violations.
 
@@ -203,6 +198,7 @@ def augment_rows(
             rule of this package. None leaves the record out.
         selection: Which rows; by default both sides of all of them.
         held_out: Individuals that no row may be.
+        known: Labels of rows that are trained on anyway, by :func:`row_key`: they are not contradicted.
     """
     chosen = selection or RowSelection()
     labels = {}
@@ -212,39 +208,19 @@ def augment_rows(
         if label is not None:
             found.append(record)
             labels[record["id"]] = label
-    left_out: Counter[str] = Counter()
-    kept: dict[str, TaughtRow] = {}
-    contradicted: set[str] = set()
-    for record in _in_turn(found, chosen):
+    picker: Picker[TaughtRow] = Picker(known)
+    names = {"id_of": itemgetter("id"), "target_of": itemgetter("outcome")}
+    for record in in_turn(found, chosen.targets, chosen.seed, **names):
         if reason := _refused(record, chosen):
-            left_out[reason] += len(chosen.sides)
+            picker.left_out[reason] += len(chosen.sides)
             continue
         for row in _rows_of(record, labels[record["id"]], chosen):
-            key = row_key(row.values)
             if held_out is not None and row.values in held_out:
-                left_out["held out"] += 1
-            elif key in contradicted or (key in kept and kept[key].label != row.label):
-                left_out["contradicted"] += 1 + (kept.pop(key, None) is not None)
-                contradicted.add(key)
-            elif key in kept:
-                left_out["repeated"] += 1
+                picker.left_out["held out"] += 1
             else:
-                kept[key] = row
-    rows = list(kept.values())
-    if chosen.max_rows is not None and len(rows) > chosen.max_rows:
-        left_out["over the cap"] = len(rows) - chosen.max_rows
-        rows = rows[: chosen.max_rows]
-    place = {record["id"]: number for number, record in enumerate(found)}
-    rows.sort(key=lambda row: (place[row.record], SIDES.index(row.side)))
-    return RowAugmentation(tuple(rows), len(found), dict(left_out))
-
-
-def _in_turn(found: Sequence[RowRecord], chosen: RowSelection) -> Iterator[RowRecord]:
-    """The findings, one of each target in turn; the order depends on seed and ids only."""
-    order = sorted(found, key=lambda record: (example_seed(chosen.seed, record["id"]), record["id"]))
-    queues = [[record for record in order if record["outcome"] == target] for target in chosen.targets]
-    for turn in range(max(map(len, queues), default=0)):
-        yield from (queue[turn] for queue in queues if turn < len(queue))
+                picker.add(row_key(row.values), row)
+    rows = picker.rows(chosen.max_rows, [record["id"] for record in found])
+    return RowAugmentation(rows, len(found), dict(picker.left_out))
 
 
 def _refused(record: RowRecord, chosen: RowSelection) -> str | None:

@@ -74,6 +74,20 @@ def test_a_row_with_two_labels_teaches_nothing() -> None:
     assert result.left_out == {"contradicted": 6}
 
 
+def test_a_row_that_contradicts_the_training_data_teaches_nothing() -> None:
+    record = finding("a", 1)
+    original, similar = (row_key(record[name]) for name in ("perturbed_original", "perturbed_similar"))
+    result = augment_rows([record], of_data, known={original: 1 - of_data(record), similar: of_data(record)})
+    assert [row.side for row in result.rows] == ["similar"]
+    assert result.left_out == {"contradicted": 1}
+
+
+@pytest.mark.parametrize(("most", "n_kept"), [(1, 1), (2, 2), (3, 2), (5, 4)])
+def test_a_cap_cuts_no_pair_in_two(most: int, n_kept: int) -> None:
+    records = [finding(f"b{i}", moved=50 + i) for i in range(3)]
+    assert len(augment_rows(records, of_data, RowSelection(max_rows=most))) == n_kept
+
+
 def test_a_cap_takes_the_targets_in_turn() -> None:
     records = [finding(f"b{i}", moved=50 + i) for i in range(20)]
     records += [finding(f"f{i}", 1, "unrobust_fair", moved=80 + i) for i in range(3)]
@@ -129,7 +143,8 @@ def test_keys_by_hand() -> None:
     [
         ({"targets": ["fairness_only"]}, "augmentation by target: expected some of robust_biased"),
         ({"sides": ["left"]}, "sides that teach: expected some of original, similar, got 'left'"),
-        ({"weight": 0}, "the weight of augmented rows must be above 0, got 0"),
+        ({"weight": 0}, "the weight of augmented rows must be a number above 0, got 0"),
+        ({"weight": float("inf")}, "the weight of augmented rows must be a number above 0, got inf"),
         ({"max_rows": 0}, "the most augmented rows must be a whole number from 1, got 0"),
         ({"min_similarity": 1.0}, "from 0 to below 1, got 1.0"),
     ],
