@@ -18,8 +18,8 @@ ones {wrong}. `Entails` is the share of edits that it calls entailment both ways
 
 
 def page(report: dict[str, Any]) -> str:
-    """The whole page from the JSON report."""
-    origin, second = report["provenance"], report["second_model"]
+    """The whole page from the JSON report; a report of the speed alone gives a page of the speed alone."""
+    origin = report["provenance"]
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
     lines = [
         "# Edits",
@@ -31,6 +31,16 @@ def page(report: dict[str, Any]) -> str:
         origin["command"],
         "```",
         "",
+    ]
+    if "second_model" in report:
+        lines += _quality(report)
+    lines += _speed(report.get("speed"))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _quality(report: dict[str, Any]) -> list[str]:
+    second = report["second_model"]
+    return [
         INTRODUCTION.format(
             rows=second["rows"],
             snli=percent(second["snli_dev"]),
@@ -44,9 +54,7 @@ def page(report: dict[str, Any]) -> str:
         *_proposed(report["proposed"]),
         *_leaks(report["leaks"]),
         *_examples(report["examples"]),
-        *_speed(report.get("speed")),
     ]
-    return "\n".join(lines).rstrip() + "\n"
 
 
 def _labelled(block: dict[str, Any]) -> list[str]:

@@ -191,6 +191,9 @@ def test_the_page_shows_every_filter_and_the_leaks(world: Scores) -> None:
         ],
     }  # fmt: skip
     assert "| cosine | reviews | 9.5 | 1,234.5 | 700.0 |" in page.page(found)
+    alone = page.page({name: found[name] for name in ("provenance", "speed")})
+    assert "| cosine | reviews | 9.5 | 1,234.5 | 700.0 |" in alone
+    assert "## Leaks" not in alone
 
 
 def script() -> ModuleType:
