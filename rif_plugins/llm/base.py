@@ -71,10 +71,12 @@ class ChatFailure:
     Attributes:
         reason: One line for people, without secrets.
         is_final: Whether asking again in this run is pointless (no such model, no calls left).
+        is_refusal: Whether this question alone is to blame: the server has answered others, and refuses it.
     """
 
     reason: str
     is_final: bool = False
+    is_refusal: bool = False
 
 
 ChatAnswer: TypeAlias = ChatReply | ChatFailure

@@ -20,9 +20,9 @@ def used_up(budget: CallBudget) -> ChatFailure:
 class Circuit:
     """Opens after failures in a row, so that a dead server costs a run minutes and not days.
 
-    A refusal (the server lives and does not take this one question) weighs an eighth of a failure, and
-    nothing once the server has answered another question: then the texts are to blame, and however many of
-    them stand in a row, they must not end a run.
+    A refusal (the model lives and does not take this one question) weighs an eighth of a failure: one text
+    that is too long must not end a run, and refusing everything must not go on for ever. Nothing weighs a
+    failure that is known to be the question's own (``ChatFailure.is_refusal``).
 
     Args:
         most_failures: Failures in a row, all attempts of a question being one.
@@ -36,6 +36,11 @@ class Circuit:
         self._last = ""
         self._final = ""
         self._lock = threading.Lock()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether any question was answered."""
+        return self._has_answered
 
     @property
     def failure(self) -> ChatFailure | None:
@@ -57,7 +62,7 @@ class Circuit:
                 return
             if failure.is_final:
                 self._final = failure.reason
-            if is_refusal and self._has_answered:
+            if failure.is_refusal:
                 return
             self._weight += 1 if is_refusal else REFUSALS_A_FAILURE
             self._number += 1

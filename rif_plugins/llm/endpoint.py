@@ -186,11 +186,9 @@ class EndpointChatModel:
                     waited += pause
                     wait *= 2
                     continue
-                if left_out and error.status in REFUSALS:
-                    self.habits.guessed_in_vain()
                 return self._failed(error, attempt)
             # Only what has helped is remembered: a text may be to blame for a refusal.
-            self.habits.learn(left_out)
+            self.habits.learn(left_out, body)
             self._circuit.note(None)
             return reply
 
@@ -201,8 +199,11 @@ class EndpointChatModel:
     def _failed(self, error: AttemptError, attempt: int) -> ChatFailure:
         times = f" (attempt {attempt} of {attempt})" if error.may_help else ""
         advice = f": {ADVICE[error.status]}" if error.status in ADVICE else ""
-        failure = ChatFailure(f"{error.reason}{advice}{times}", is_final=error.is_final)
-        self._circuit.note(failure, is_refusal=error.status == 413 or error.status in REFUSALS)
+        is_refusal = error.status == 413 or error.status in REFUSALS
+        # Gateways answer 403 for a text that their moderation flags, and servers for a key without the right.
+        is_of_text = (is_refusal or error.status == 403) and self._circuit.has_answered
+        failure = ChatFailure(f"{error.reason}{advice}{times}", error.is_final, is_of_text)
+        self._circuit.note(failure, is_refusal=is_refusal)
         return failure
 
     def __repr__(self) -> str:

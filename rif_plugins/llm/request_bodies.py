@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Set
@@ -25,8 +26,6 @@ _BLAMED = {
     "max_tokens": re.compile(r"max_completion_tokens"),
 }
 _GUESSED = ("response_format", "logprobs", "n", "seed")
-# Questions for which every guess was wrong: after these the texts are to blame, not the form.
-MOST_VAIN = 2
 _TOO_LONG = re.compile(r"context.{0,12} (length|size|window)|too long|too many tokens|exceeds? the")
 
 
@@ -41,20 +40,19 @@ class ServerHabits:
 
     def __init__(self, refused: Set[str] = frozenset()) -> None:
         self.refused = set(refused)
-        self._n_vain = 0
+        self._taken: set[str] = set()
         self._lock = threading.Lock()
 
-    def learn(self, names: Set[str]) -> None:
-        """Never ask for these again."""
+    def learn(self, names: Set[str], answered: dict[str, Any]) -> None:
+        """Never ask for these again, and never suspect without being told what the server has taken.
+
+        Args:
+            names: What was left out of the request.
+            answered: The body of the request that was answered.
+        """
         with self._lock:
             self.refused |= names
-            if names:
-                self._n_vain = 0
-
-    def guessed_in_vain(self) -> None:
-        """A question was refused in every form; once that is usual, nothing is guessed any more."""
-        with self._lock:
-            self._n_vain += 1
+            self._taken |= {_mark(name, answered) for name in _GUESSED if name in answered}
 
     def suspect(self, error: AttemptError, body: dict[str, Any]) -> str:
         """What in a refused request is to blame, told or guessed; ``""`` where nothing is."""
@@ -66,9 +64,16 @@ class ServerHabits:
                 if name == "max_tokens" and not pattern.search(words):
                     continue  # too large, not unknown
                 return _exact(name, body)
-        if _TOO_LONG.search(words) or self._n_vain >= MOST_VAIN:
+        if _TOO_LONG.search(words):
             return ""
-        return next((_exact(name, body) for name in _GUESSED if name in body), "")
+        with self._lock:
+            guesses = [name for name in _GUESSED if name in body and _mark(name, body) not in self._taken]
+        return _exact(guesses[0], body) if guesses else ""
+
+
+def _mark(name: str, body: dict[str, Any]) -> str:
+    """A part of a request as it is remembered: a server may take one schema and not another."""
+    return json.dumps([name, body[name]], sort_keys=True) if name == "response_format" else name
 
 
 def _exact(name: str, body: dict[str, Any]) -> str:

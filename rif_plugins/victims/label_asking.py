@@ -198,7 +198,8 @@ class LabelAsker:
                 f"{self.model.name} was not asked, the {limit} calls are used up: go on with --resume "
                 "and a higher --max-llm-calls"
             )
-        self._in_a_row += 1
+        if not failure.is_refusal:
+            self._in_a_row += 1
         if failure.is_final or self._in_a_row >= _MOST_FAILURES:
             n = "" if failure.is_final else f" to {self._in_a_row} texts in a row"
             self._gone = VictimError(f"{self.model.name} gives no answer{n}: {reason}")

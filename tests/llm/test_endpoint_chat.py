@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +14,6 @@ from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest, Mes
 from rif_plugins.llm.calling import MOST_FAILURES, REFUSALS_A_FAILURE, Circuit, Pace
 from rif_plugins.llm.connections import Place, place_of
 from rif_plugins.llm.endpoint import EndpointChatModel, Patience
-from rif_plugins.llm.request_bodies import MOST_VAIN
 
 KEY = "sk-very-secret-0123456789"
 QUICK = Patience(seconds=20.0, attempts=3, first_wait=0.01, max_bytes=200_000)
@@ -253,6 +252,7 @@ def test_the_limit_of_calls_holds_for_attempts_too() -> None:
     assert len(server.bodies) == 2
 
 
+Script = Callable[[dict[str, Any], int], Reply]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
@@ -329,42 +329,60 @@ def test_a_text_that_is_to_blame_leaves_no_mark() -> None:
     assert server.bodies[-1]["response_format"]["type"] == "json_schema"
 
 
-def test_a_server_that_refuses_everything_is_soon_asked_once_a_question() -> None:
-    with serving(lambda body, number: Reply(status=400, message="bad")) as server:
-        model = model_at(server, concurrency=1)
-        form = {"json_schema": SCHEMA, "n_samples": 2, "n_top_tokens": 4, "seed": 3}
-        calls = [0]
-        for text in "abcd":
-            model.complete([ask(text, **form)])
-            calls.append(len(server.bodies))
-    n_forms = 6
-    assert [after - before for before, after in pairwise(calls)] == [n_forms] * MOST_VAIN + [1, 1]
+FORM = {"json_schema": SCHEMA, "n_samples": 2, "n_top_tokens": 4, "seed": 3}
+
+
+def refuses_evil(status: int = 400, refused: str = "") -> Script:
+    """A server that takes no evil text, and no request with the part ``refused``; it never says why."""
+
+    def script(body: dict[str, Any], number: int) -> Reply:
+        is_bad = "evil" in body["messages"][1]["content"] or (refused and refused in body)
+        return Reply(status=status, message="bad") if is_bad else Reply(("fine",) * body.get("n", 1))
+
+    return script
+
+
+def test_a_form_that_the_server_has_taken_is_not_suspected() -> None:
+    with serving(refuses_evil()) as server:
+        model = model_at(server)
+        model.complete([ask("good", **FORM)])
+        model.complete([ask(f"evil {number}", **FORM) for number in range(6)])
+        n = len(server.bodies)
+        other = {**FORM, "json_schema": {**SCHEMA, "title": "another"}}
+        model.complete([ask("evil", **other)])
+    assert n == 1 + 6
+    # Another schema may be to blame: plain JSON is tried, then none.
+    assert len(server.bodies) == n + 3
     assert model.habits.refused == set()
 
 
-def test_a_named_part_is_left_out_however_many_guesses_were_vain() -> None:
-    def script(body: dict[str, Any], number: int) -> Reply:
-        if "evil" in body["messages"][1]["content"]:
-            return Reply(status=400, message="bad")
-        return Reply(status=400, message="unknown field seed") if "seed" in body else Reply()
-
-    with serving(script) as server:
-        model = model_at(server, concurrency=1)
-        answers = model.complete([ask(text, seed=1) for text in ("evil 1", "evil 2", "evil 3", "good")])
-    assert [isinstance(answer, ChatReply) for answer in answers] == [False, False, False, True]
-    assert model.habits.refused == {"seed"}
+@pytest.mark.parametrize("refused", ["response_format", "logprobs", "seed", "n"])
+def test_texts_that_are_refused_first_hide_no_part_that_is_refused_too(refused: str) -> None:
+    with serving(refuses_evil(refused=refused)) as server:
+        model = model_at(server)
+        bad = model.complete([ask(f"evil {number}", **FORM) for number in range(8)])
+        good = model.complete([ask(f"good {number}", **FORM) for number in range(12)])
+    assert not any(isinstance(answer, ChatReply) for answer in bad)
+    assert all(isinstance(answer, ChatReply) for answer in good)
 
 
-def test_refused_texts_do_not_end_a_run_that_has_had_answers() -> None:
-    def script(body: dict[str, Any], number: int) -> Reply:
-        return Reply(status=400, message="bad") if "evil" in body["messages"][1]["content"] else Reply()
-
+@pytest.mark.parametrize("status", [400, 403, 413, 422])
+def test_refused_texts_do_not_end_a_run_that_has_had_answers(status: int) -> None:
     n_refused = 2 * MOST_FAILURES * REFUSALS_A_FAILURE
-    with serving(script) as server:
-        model = model_at(server, concurrency=1)
-        texts = ["good", *(f"evil {number}" for number in range(n_refused)), "good too"]
-        answers = model.complete([ask(text) for text in texts])
-    assert [isinstance(answer, ChatReply) for answer in answers] == [True, *[False] * n_refused, True]
+    with serving(refuses_evil(status)) as server:
+        model = model_at(server)
+        assert isinstance(model.complete([ask("good")])[0], ChatReply)
+        bad = model.complete([ask(f"evil {number}") for number in range(n_refused)])
+        assert isinstance(model.complete([ask("good too")])[0], ChatReply)
+    assert all(isinstance(answer, ChatFailure) and answer.is_refusal for answer in bad)
+    assert len(server.bodies) == n_refused + 2
+
+
+def test_a_key_without_the_right_ends_a_run_soon() -> None:
+    with serving(lambda body, number: Reply(status=403, message="no")) as server:
+        answers = model_at(server, concurrency=1).complete([ask(str(number)) for number in range(9)])
+    assert len(server.bodies) == MOST_FAILURES
+    assert not any(isinstance(answer, ChatFailure) and answer.is_refusal for answer in answers)
 
 
 def test_samples_that_are_there_are_kept() -> None:

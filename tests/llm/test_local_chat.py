@@ -15,10 +15,32 @@ import pytest
 
 from rif_plugins.errors import MissingDependencyError, UsageError
 from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest, Message, load_chat_model
+from rif_plugins.llm.local import LocalChatModel, Sample
 
 
 def ask(text: str = "good film", **fields: object) -> ChatRequest:
     return ChatRequest((Message("user", text),), max_tokens=5, **fields)  # type: ignore[arg-type]
+
+
+class Breaking(LocalChatModel):
+    """Answers once, then never again."""
+
+    n_drawn = 0
+
+    def sample(self, request: ChatRequest, number: int) -> Sample:
+        self.n_drawn += 1
+        if self.n_drawn > 1:
+            raise RuntimeError("CUDA error: device-side assert triggered")
+        return Sample("fine")
+
+
+def test_a_model_that_breaks_is_given_up() -> None:
+    model = Breaking("llm:breaking", "", CallBudget())
+    answers = model.complete([ask(str(number)) for number in range(200)])
+    assert isinstance(answers[0], ChatReply)
+    assert isinstance(answers[-1], ChatFailure)
+    assert answers[-1].is_final and "given up after 40 failures in a row" in answers[-1].reason
+    assert model.n_drawn == 41
 
 
 @pytest.fixture(scope="module")

@@ -395,11 +395,12 @@ def test_steadiness() -> None:
 # -- trouble -------------------------------------------------------------------------------------------
 
 
-def failing(reason: str, *, is_final: bool = False, on: str = "bad") -> Any:
+def failing(reason: str, *, is_final: bool = False, is_refusal: bool = False, on: str = "bad") -> Any:
     usual = keyword_script()
 
     def script(request: ChatRequest) -> ChatAnswer | Any:
-        return ChatFailure(reason, is_final) if on in text_of(request) else usual(request)
+        failure = ChatFailure(reason, is_final, is_refusal)
+        return failure if on in text_of(request) else usual(request)
 
     return script
 
@@ -430,6 +431,13 @@ def test_a_final_failure_or_many_in_a_row_end_the_run() -> None:
     with pytest.raises(VictimError, match="20 texts in a row"):
         victim.predict(["another"])
     assert len(model.requests) == n  # a model that is gone is not asked any more
+
+
+def test_refused_texts_are_of_their_own_fault_however_many() -> None:
+    victim = victim_of(ScriptedChatModel(failing("content filter", is_refusal=True)))
+    for number in range(30):
+        with pytest.raises(VictimRowError, match=r"gave no answer to the text .*: content filter"):
+            victim.predict([f"bad {number}"])
 
 
 def test_failures_between_answers_do_not_add_up() -> None:
