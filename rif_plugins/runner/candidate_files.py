@@ -184,6 +184,8 @@ class CandidateFile:
         self._created, self.n_stops = state["created"], state.get("stops", 0)
         size: int = state["bytes"]
         written = self.path if not self.part.exists() else self.part
+        if not written.exists() and not size:
+            return 0
         found = written.stat().st_size if written.exists() else 0
         is_whole = written == self.path and found == size
         if is_whole:
@@ -194,6 +196,11 @@ class CandidateFile:
             raise DataError(
                 f"{written} has {found} bytes, expected {size} as {self.state_file.name} says: "
                 "begin again with --overwrite"
+            )
+        elif size and not _ends_a_row(written, size):
+            raise DataError(
+                f"{written} has no end of a row at byte {size}, where {self.state_file.name} says that it "
+                "is sound: begin again with --overwrite"
             )
         return size
 
@@ -213,6 +220,12 @@ class CandidateFile:
                 f"--resume: {self.path} was begun with another {name}{shown}: "
                 "repeat its options, or give another file with -o"
             )
+
+
+def _ends_a_row(path: Path, size: int) -> bool:
+    with path.open("rb") as file:
+        file.seek(size - 1)
+        return file.read(1) == b"\n"
 
 
 def state_path(table: Path) -> Path:
@@ -239,6 +252,12 @@ def _read_state(path: Path) -> dict[str, Any]:
     ):
         raise DataError(
             f"{path} is no state of a candidate table ({SCHEMA}): give another name, or --overwrite"
+        )
+    n_counted = state["counts"].get("examples", state["examples_done"])
+    if n_counted != state["examples_done"]:
+        raise DataError(
+            f"{path} has counts of {str(n_counted)[:20]} examples, expected {state['examples_done']} as it "
+            "says: begin again with --overwrite"
         )
     return dict(state)
 

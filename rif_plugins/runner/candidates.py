@@ -17,7 +17,7 @@ from typing import Any
 from rif_plugins.cache import SQLiteStore, open_store
 from rif_plugins.core.stores import text_keys
 from rif_plugins.entailment import CosineScorer, EntailmentFilter, EntailmentScorer, load_scorer
-from rif_plugins.errors import UsageError
+from rif_plugins.errors import DataError, UsageError
 from rif_plugins.examples.base import Example, ExampleSet
 from rif_plugins.examples.loading import load_examples
 from rif_plugins.llm import ChatModel
@@ -226,6 +226,11 @@ class CandidateBuild:
             UsageError: The file exists, or is another table than the one to go on with.
         """
         with CandidateFile(path, self.configuration(), resume=resume, overwrite=overwrite) as file:
+            if file.done > len(self.examples):
+                raise DataError(
+                    f"{file.state_file} tells of {file.done} finished examples, the data have "
+                    f"{len(self.examples)}: begin again with --overwrite"
+                )
             if file.counts:
                 self.counts = CandidateCounts.from_dict(file.counts)
             if not file.is_finished:

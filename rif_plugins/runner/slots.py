@@ -16,7 +16,7 @@ class Slot(ABC):
 
     Attributes:
         is_ready: Whether victim and filter are loaded.
-        shard: What it searches; None while it waits.
+        shard: What it searches; None while it loads or waits.
     """
 
     def __init__(self) -> None:
@@ -90,13 +90,13 @@ class SlotEngine(ABC, Generic[SlotT]):
         self._feed()
         return value if kind == "done" else None
 
-    def _lost(self, slot: SlotT, reason: str) -> Lost:
-        """Replace a worker that died.
+    def _lost(self, slot: SlotT, reason: str) -> Lost | None:
+        """Replace a worker that died; None where no shard is lost with it.
 
         Raises:
             UsageError: It died while it loaded the victim, as the next one would.
         """
-        if slot.shard is None:
+        if not slot.is_ready:
             raise self._unloaded(reason)
         self._slots[self._slots.index(slot)] = self._started()
-        return Lost(slot.shard, reason)
+        return None if slot.shard is None else Lost(slot.shard, reason)

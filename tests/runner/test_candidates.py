@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -609,6 +609,41 @@ def test_an_edited_state_is_told(tmp_path: Path, name: str, value: Any) -> None:
     state.write_text(json.dumps(json.loads(state.read_text()) | {name: value}))
     with pytest.raises(DataError, match="is no state of a candidate table"):
         build().write(path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda state: {"bytes": state["bytes"] - 3}, r"has no end of a row at byte \d+, where t\.run\.json"),
+        (lambda state: {"examples_done": 0}, r"has counts of \d+ examples, expected 0 as it says"),
+        (
+            lambda state: {"examples_done": 999, "counts": {**state["counts"], "examples": 999}},
+            r"tells of 999 finished examples, the data have \d+: begin again with --overwrite",
+        ),
+    ],
+)
+def test_a_state_that_does_not_fit_is_told(
+    tmp_path: Path, change: Callable[[Any], dict[str, Any]], message: str
+) -> None:
+    path = tmp_path / "t.jsonl"
+    with pytest.raises(Killed):
+        build().write(path, progress=killed_after(1))
+    state = json.loads(path.with_suffix(".run.json").read_text())
+    path.with_suffix(".run.json").write_text(json.dumps(state | change(state)))
+    with pytest.raises(DataError, match=message):
+        build().write(path, resume=True)
+
+
+def test_a_state_without_rows_goes_on_without_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    build().write(path)
+    whole = path.read_bytes()
+    state = json.loads(path.with_suffix(".run.json").read_text())
+    nothing = {"bytes": 0, "examples_done": 0, "counts": {}, "finished": None}
+    path.with_suffix(".run.json").write_text(json.dumps(state | nothing))
+    path.unlink()
+    build().write(path, resume=True)
+    assert path.read_bytes() == whole
 
 
 def test_lost_bytes_are_told(tmp_path: Path) -> None:
