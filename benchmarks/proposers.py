@@ -62,7 +62,7 @@ def made(spec: str, rules: dict[str, Any]) -> Proposer:
     return load_proposer(spec, **rules)
 
 
-def measure(options: argparse.Namespace, data: Path) -> dict[str, Any]:
+def measure(options: argparse.Namespace, data: Path | None) -> dict[str, Any]:
     """All figures of all proposers."""
     from edit_lab.second_model import SecondModel
     from edit_lab.yields import ATTRIBUTE, accepted_share, bold_sentences, findings, gender_sentences
@@ -78,6 +78,7 @@ def measure(options: argparse.Namespace, data: Path) -> dict[str, Any]:
     if options.bold is not None:
         examples, victim = bold_sentences(options.bold, lexicon)
     else:
+        assert data is not None
         examples = gender_sentences(data, options.split, lexicon)
         victim = TfidfLinearModel.load(options.victim)
     examples = examples[: options.sentences]
@@ -148,7 +149,7 @@ def _percent(share: dict[str, Any]) -> str:
 def main() -> int:
     options = _arguments()
     data = data_folder(options.data_dir)
-    if data is None:
+    if data is None and options.bold is None:
         _say("not run: data absent (give --data-dir or set RIF_DATA_DIR)")
         return 0
     if options.bold is None and not options.victim.is_file():

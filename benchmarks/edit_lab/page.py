@@ -19,11 +19,16 @@ ones {wrong}. `Entails` is the share of edits that it calls entailment both ways
 
 def page(report: dict[str, Any]) -> str:
     """The whole page from the JSON report; a report of the speed alone gives a page of the speed alone."""
-    origin = report["provenance"]
+    lines = ["# Edits", ""]
+    if "second_model" in report:
+        lines += [*_origin(report["provenance"]), *_quality(report)]
+    lines += _speed(report.get("speed"))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _origin(origin: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
-    lines = [
-        "# Edits",
-        "",
+    return [
         f"{origin['time'][:10]}, {origin['cpu']}, {origin['cores']} cores, Python {origin['python']}, "
         f"{versions}, commit {origin['commit']}.",
         "",
@@ -32,10 +37,6 @@ def page(report: dict[str, Any]) -> str:
         "```",
         "",
     ]
-    if "second_model" in report:
-        lines += _quality(report)
-    lines += _speed(report.get("speed"))
-    return "\n".join(lines).rstrip() + "\n"
 
 
 def _quality(report: dict[str, Any]) -> list[str]:
@@ -154,7 +155,8 @@ def _speed(block: dict[str, Any] | None) -> list[str]:
     lines = [
         "## Speed",
         "",
-        f"One-word edits a second, {block['threads']} threads, batches of 128 rows, one process, best of "
+        *_origin(block["provenance"]),
+        f"One-word edits a second, {block['threads']} threads, in batches, one process, best of "
         f"three, load {block['load']} at start.",
         "",
         "| filter | edits of | words | yes or no, as a search asks | both directions, as records need |",

@@ -54,7 +54,7 @@ class Match(NamedTuple):
 
 
 class ContextProposer(BaseProposer):
-    """Few candidates, half or more of which pass the entailment filter.
+    """Few candidates, about half or more of which pass the entailment filter.
 
     Three sources, by the place of the token:
 

@@ -55,7 +55,7 @@ def load_proposer(
         spec: One of
 
             * ``wordnet``: synonyms of the dominant senses;
-            * ``context``: few substitutes, most of which pass the filter where the token stands;
+            * ``context``: few substitutes, about half or more of which pass the filter;
             * ``table:FILE``: a JSONL, CSV or TSV file;
             * ``masked-lm:NAME``: a folder or hub name of a masked language model;
             * ``embedding:FILE``: nearest word vectors;

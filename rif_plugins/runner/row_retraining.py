@@ -143,7 +143,7 @@ class RowTrial:
         Args:
             selection: Which.
             estimated: Teach the label that the attack worked with (RobustFair estimates it), not that of the
-                row in the data.
+                row in the data, and also where the training data say otherwise: the publication's way.
         """
         given = self.run.given
         by_row = dict(zip(given.numbers.tolist(), given.y.tolist(), strict=True))
@@ -151,7 +151,8 @@ class RowTrial:
         def label_of(record: RowRecord) -> int | None:
             return given.label_names.index(record["label"]) if estimated else by_row[record["row"]]
 
-        return augment_rows(self.teaching, label_of, selection, held_out=self.closed, known=self.known)
+        known = None if estimated else self.known
+        return augment_rows(self.teaching, label_of, selection, held_out=self.closed, known=known)
 
     def train(self, fitter: RowFitter, extra: RowAugmentation, seed: int) -> RowTarget:
         """Train on the data and the extra rows; the classifier as attacks take it."""

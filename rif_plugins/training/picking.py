@@ -41,7 +41,7 @@ def check_choice(targets: Sequence[str], weight: float, max_rows: int | None) ->
     """Refuse what no training could use.
 
     Raises:
-        UsageError: A target is unknown, the weight is not positive, or ``max_rows`` is below 1.
+        UsageError: A target is unknown, the weight is no number above 0, or ``max_rows`` is below 1.
     """
     if unknown := [name for name in targets if name not in RIF_TARGETS]:
         raise UsageError(

@@ -185,14 +185,16 @@ def test_the_page_shows_every_filter_and_the_leaks(world: Scores) -> None:
     )
     assert "## Speed" not in text
     found["speed"] = {
+        "provenance": {**found["provenance"], "command": "python benchmarks/edits.py --only-speed"},
         "threads": 2, "load": 0.1, "measured": [
             {"filter": "cosine", "texts": "reviews", "words": 9.5,
              "accepts": 1234.5, "both_directions": 700.0},
         ],
     }  # fmt: skip
     assert "| cosine | reviews | 9.5 | 1,234.5 | 700.0 |" in page.page(found)
-    alone = page.page({name: found[name] for name in ("provenance", "speed")})
+    alone = page.page({"speed": found["speed"]})
     assert "| cosine | reviews | 9.5 | 1,234.5 | 700.0 |" in alone
+    assert "--only-speed" in alone
     assert "## Leaks" not in alone
 
 
@@ -202,6 +204,13 @@ def script() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_the_other_figures_of_an_earlier_run_stay(tmp_path: Path) -> None:
+    out = tmp_path / "o.json"
+    assert script().earlier(out) == {}
+    out.write_text('{"leaks": 1}', encoding="utf-8")
+    assert script().earlier(out) == {"leaks": 1}
 
 
 def test_it_says_when_the_data_are_absent(

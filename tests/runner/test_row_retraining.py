@@ -106,6 +106,27 @@ def test_the_run_is_what_was_searched(run: RowRun) -> None:
     assert run.given.options.label_column == "granted"
 
 
+def test_what_the_training_data_say_otherwise_is_not_taught(run: RowRun, train: tuple[Any, Any]) -> None:
+    x, y = train
+    trial = RowTrial.prepare(run, x, y)
+    free = trial.augmentation(RowSelection())
+    taught = free.rows[0]
+    (encoded,) = run.given.encoder.encode(pd.DataFrame([taught.values]), out_of_range="keep")
+    other = 1 - taught.label
+
+    def rows(*labels: int, estimated: bool = False) -> list[str]:
+        more = np.vstack([x, *[encoded] * len(labels)]), np.concatenate([y, labels]).astype(y.dtype)
+        found = RowTrial.prepare(run, *more).augmentation(RowSelection(), estimated=estimated).rows
+        return [row_key(row.values) for row in found]
+
+    key = row_key(taught.values)
+    assert key in rows() and key in rows(taught.label)
+    assert key not in rows(other)
+    # Data that contradict themselves say nothing, and the publication's way does not ask them.
+    assert key in rows(taught.label, other)
+    assert (key in rows(estimated=True)) == (key in rows(other, estimated=True))
+
+
 def test_before_and_after_on_seeds_that_were_not_taught(
     run: RowRun, train: tuple[Any, Any], folder: Path, tmp_path: Path
 ) -> None:
