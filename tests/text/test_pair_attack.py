@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import pytest
 from fakes.text_world import WEIGHTS, KeywordWrapper, ScriptedScorer, TableWords
 from textattack import Attack, AttackArgs, Attacker
 from textattack.attack_results import FailedAttackResult, SkippedAttackResult, SuccessfulAttackResult
+from textattack.constraints.grammaticality.language_models import GPT2
 from textattack.constraints.overlap import MaxWordsPerturbed
 from textattack.constraints.pre_transformation import RepeatModification, StopwordModification
 from textattack.datasets import Dataset
@@ -220,6 +222,34 @@ def test_our_goal_in_a_recipe_of_the_host(build) -> None:
     result = attack.attack(TEXT, 1)
     assert isinstance(result, SuccessfulAttackResult)
     assert predictions(result.perturbed_result.attacked_text.tokenizer_input) == [1, 0]
+
+
+@pytest.fixture(scope="module")
+def tiny_gpt2(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random GPT-2 that reads bytes, in a folder."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
+
+    folder = tmp_path_factory.mktemp("gpt2")
+    words = ["<|endoftext|>", *bytes_to_unicode().values()]
+    (folder / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(words)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 64, "vocab_size": len(words)}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        GPT2LMHeadModel(GPT2Config(bos_token_id=0, eos_token_id=0, **sizes)).save_pretrained(folder)
+    return str(folder)
+
+
+def test_a_language_model_of_the_host_judges_the_edits(build, tiny_gpt2: str) -> None:
+    def attacked(least: float) -> str:
+        perplexity = GPT2(model_name=tiny_gpt2, max_log_prob_diff=least)
+        result = build(constraints=[RepeatModification(), perplexity]).attack(TEXT, 1)
+        return type(result).__name__
+
+    assert attacked(1e6) == "SuccessfulAttackResult"
+    assert attacked(-1e6) == "FailedAttackResult"
 
 
 def test_our_constraint_in_a_plain_attack_of_the_host() -> None:
