@@ -25,7 +25,11 @@ from rif_plugins.runner.fitting import Fitter, TrainingRows
 from rif_plugins.runner.options import AuditOptions
 from rif_plugins.runner.replaying import replay, replay_options
 from rif_plugins.settings import FIELDS, Settings
-from rif_plugins.training import Augmentation, HeldOutTexts, augment, held_out_originals
+from rif_plugins.similar import PairSource
+from rif_plugins.similar.counterparts import split_attributes
+from rif_plugins.similar.masking import mask
+from rif_plugins.similar.pair_source import embedded_and
+from rif_plugins.training import Augmentation, HeldOutTexts, UntaughtTexts, augment, held_out_originals
 from rif_plugins.training.augmentation import RIF_TARGETS
 from rif_plugins.training.holdout import normalised
 from rif_plugins.training.rows import RowAugmentation
@@ -138,7 +142,7 @@ def retrain(
     together. Findings on one part become training rows,
     both sides with the label of the original. The other part is searched again, with the settings of the
     run, on each retrained model; its findings of before are asked again as well (``frozen``). No text of a
-    held-out example, edited or not, is trained on.
+    held-out example, edited or not, is trained on; no added row is a test text or similar to one.
 
     Args:
         run: An audit of the model as it is.
@@ -158,7 +162,9 @@ def retrain(
     examples = _examples_of(
         testing, has_similar=bool((run.configuration.get("options") or {}).get("similar_column"))
     )
-    closed = HeldOutTexts([e.text for e in (*examples.examples, *(test.examples if test else ()))], testing)
+    options = _options_of(run)
+    tested_texts = [e.text for e in (*examples.examples, *(test.examples if test else ()))]
+    closed = HeldOutTexts(tested_texts, testing)
     kept = [e for e in train.examples if e.label is not None and e.text.strip() and e.text not in closed]
     if not kept:
         raise UsageError("no training row is left: expected labelled texts other than the held-out ones")
@@ -167,7 +173,7 @@ def retrain(
         targets=plan.targets,
         weight=plan.weight,
         max_rows=max(1, round(plan.max_share * len(kept))),
-        held_out=closed,
+        held_out=UntaughtTexts(tested_texts, testing, mask=_mask_of(options.settings), audited=run.records),
         known=dict(
             zip(map(normalised, (e.text for e in kept)), (int(e.label or 0) for e in kept), strict=True)
         ),
@@ -175,10 +181,9 @@ def retrain(
     )
     if not rows.rows:
         raise UsageError(
-            f"the {len({r.example for r in teaching})} examples that teach have no finding to learn from: "
-            "audit more examples, or hold out fewer with --held-out"
+            f"the {len({r.example for r in teaching})} examples that teach have no finding to learn from"
+            f"{tested_note(rows)}: audit more examples, or hold out fewer with --held-out"
         )
-    options = _options_of(run)
     texts = test or examples
     before = _right_before(run, options, texts, victim, tell)
     arms = {AFTER: rows} | ({CONTROL: Augmentation((), 0)} if plan.has_control else {})
@@ -195,6 +200,19 @@ def retrain(
     if out is not None:
         write_result(result, out)
     return result
+
+
+def tested_note(rows: Augmentation | RowAugmentation) -> str:
+    """How many rows could teach nothing because they test, for the message that nothing is left."""
+    number = rows.left_out.get("held out", 0)
+    return f" ({number} rows are among those that test)" if number else ""
+
+
+def _mask_of(settings: Settings) -> Callable[[str], str]:
+    """Masks the sensitive tokens of the run: equal masks are similar texts."""
+    source = PairSource(embedded_and(settings.lexicon), settings.sensitive)
+    _, attributes = split_attributes(source.attributes, source.lexicon)
+    return lambda text: mask(text, source.lexicon, attributes)
 
 
 def _split(records: Sequence[Record], plan: RetrainPlan) -> tuple[list[Record], list[Record]]:

@@ -16,7 +16,15 @@ from rif_plugins.core.seeds import example_seed
 from rif_plugins.errors import UsageError
 from rif_plugins.metrics.confusion import OUTCOMES, row_outcomes
 from rif_plugins.metrics.rates import Rate
-from rif_plugins.runner.retraining import AFTER, CONTROL, RetrainPlan, RetrainResult, Tell, write_result
+from rif_plugins.runner.retraining import (
+    AFTER,
+    CONTROL,
+    RetrainPlan,
+    RetrainResult,
+    Tell,
+    tested_note,
+    write_result,
+)
 from rif_plugins.runner.row_fitting import RowFitter, TrainingTable
 from rif_plugins.runner.row_runs import RowRun, row_target
 from rif_plugins.runner.row_testing import Retested, clean_counts, compared, searched, seed_counts
@@ -62,6 +70,7 @@ class RowTrial:
         testing: Records of the others.
         held_out: ``(k,)`` positions of the seeds that test, in the table of the run.
         closed: Their individuals.
+        untaught: These and the individuals of the test rows: no added row may be one of them.
         test_x, test_y: Rows for the clean accuracy.
         n_left_out: How many training rows were taken out.
         known: Labels of the training rows by ``row_key``, where rows of one key agree.
@@ -74,6 +83,7 @@ class RowTrial:
     testing: tuple[RowRecord, ...]
     held_out: IntArray
     closed: HeldOutRows
+    untaught: HeldOutRows
     test_x: FloatArray
     test_y: IntArray
     n_left_out: int = 0
@@ -96,8 +106,8 @@ class RowTrial:
             run: The run.
             x: Training rows ``(n, d)``, encoded.
             y: Their classes ``(n,)``.
-            test: Rows and classes for the clean accuracy; None takes the rows of the searched table that are
-                on the testing side of the split and not in the training rows.
+            test: Rows and classes for the clean accuracy, which no added row may be; None takes the rows of
+                the searched table that are on the testing side of the split and not in the training rows.
             share: Expected share of the seeds that test.
             seed: Of the split.
 
@@ -114,9 +124,8 @@ class RowTrial:
             )
         numbers = set(given.numbers[held_out].tolist())
         testing = tuple(r for r in run.records if r["row"] in numbers)
-        closed = HeldOutRows(
-            [row for row, tests in zip(rows, is_testing, strict=True) if tests], run.sensitive, testing
-        )
+        tested = [row for row, tests in zip(rows, is_testing, strict=True) if tests]
+        closed = HeldOutRows(tested, run.sensitive, testing)
         training = raw_rows(x, encoder)
         kept = np.asarray([row not in closed for row in training], dtype=np.bool_)
         if not kept.any():
@@ -135,7 +144,11 @@ class RowTrial:
         teaching = tuple(r for r in run.records if r["row"] not in numbers)
         known = {key: found.pop() for key, found in labels.items() if len(found) == 1}
         n_left_out = int((~kept).sum())
-        return cls(run, x[kept], y[kept], teaching, testing, held_out, closed, *test, n_left_out, known)
+        # Training rows may be equal to test rows, as people of a census are; added rows may not.
+        untaught = HeldOutRows([*tested, *raw_rows(test[0], encoder)], run.sensitive, testing)
+        return cls(
+            run, x[kept], y[kept], teaching, testing, held_out, closed, untaught, *test, n_left_out, known
+        )
 
     def augmentation(self, selection: RowSelection, *, estimated: bool = False) -> RowAugmentation:
         """The training rows that the findings give.
@@ -152,7 +165,7 @@ class RowTrial:
             return given.label_names.index(record["label"]) if estimated else by_row[record["row"]]
 
         known = None if estimated else self.known
-        return augment_rows(self.teaching, label_of, selection, held_out=self.closed, known=known)
+        return augment_rows(self.teaching, label_of, selection, held_out=self.untaught, known=known)
 
     def train(self, fitter: RowFitter, extra: RowAugmentation, seed: int) -> RowTarget:
         """Train on the data and the extra rows; the classifier as attacks take it."""
@@ -249,8 +262,9 @@ def retrain_rows(
     )
     if not rows.rows:
         raise UsageError(
-            f"the {len(run.seeds) - len(trial.held_out)} seeds that teach have no finding to learn from: "
-            "search more seeds, hold out fewer with --held-out, or ask for less with --min-similarity"
+            f"the {len(run.seeds) - len(trial.held_out)} seeds that teach have no finding to learn from"
+            f"{tested_note(rows)}: search more seeds, hold out fewer with --held-out, "
+            "or ask for less with --min-similarity"
         )
     tell(f"{BEFORE}: searching {len(trial.held_out)} held-out seeds ...")
     tested = {BEFORE: [trial.test(run.given.target)]}

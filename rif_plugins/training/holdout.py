@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rif_plugins.core.results import Record
 
@@ -86,3 +86,37 @@ class HeldOutTexts:
     def __len__(self) -> int:
         """How many distinct texts are held out."""
         return len(self._texts)
+
+
+class UntaughtTexts(HeldOutTexts):
+    """The texts that no *added* row may hold: the held-out ones, the test texts, and all that are similar.
+
+    Args:
+        texts: The test texts, among them the held-out examples.
+        records: Records of the held-out examples.
+        mask: A text with its sensitive tokens masked; texts of one mask are similar to each other.
+        audited: All records: their pairs are similar, also where no mask tells so.
+    """
+
+    def __init__(
+        self,
+        texts: Iterable[str],
+        records: Iterable[Record] = (),
+        *,
+        mask: Callable[[str], str],
+        audited: Iterable[Record] = (),
+    ) -> None:
+        tested = list(texts)
+        super().__init__(tested, records)
+        self._mask = mask
+        self._masks = {normalised(mask(text)) for text in tested if text.strip()}
+        known = {normalised(text) for text in tested}
+        for record in audited:
+            pair = {normalised(record.original), normalised(record.similar)}
+            self._texts |= pair if pair & known else set()
+        self._texts.discard("")
+
+    def __contains__(self, text: object) -> bool:
+        if not isinstance(text, str):
+            return False
+        return super().__contains__(text) or normalised(self._mask(text)) in self._masks

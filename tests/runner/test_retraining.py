@@ -105,6 +105,37 @@ def test_no_held_out_text_is_trained_on(run: RunResult, before: Victim, train: E
     assert result.configuration["n_train_left_out"] == len({r.example for r in tested})
 
 
+def swapped(text: str) -> str:
+    return " ".join({"he": "she", "she": "he"}.get(word, word) for word in text.split())
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_no_test_text_and_none_similar_to_one_is_taught(
+    run: RunResult, before: Victim, train: ExampleSet, is_swapped: bool
+) -> None:
+    plan = RetrainPlan(has_control=False)
+    free = retrain(run, train, TfidfFitter(NAMES), plan, victim=before).augmentation
+    chosen = [(row.text, row.label) for row in free.rows[:5]]
+    given = [(swapped(text) if is_swapped else text, label) for text, label in chosen]
+    result = retrain(run, train, TfidfFitter(NAMES), plan, victim=before, test=example_set(given))
+    texts = {row.text for row in result.augmentation.rows}
+    assert texts
+    assert not texts & {other for text, _ in chosen for other in (text, swapped(text))}
+    left_out = result.augmentation.left_out["held out"] - free.left_out.get("held out", 0)
+    assert left_out == len(free) - len(texts) >= 5
+    assert result.configuration["n_train"] == len(train)
+
+
+def test_a_test_that_holds_all_that_could_be_taught_is_told(
+    run: RunResult, before: Victim, train: ExampleSet
+) -> None:
+    plan = RetrainPlan(has_control=False)
+    free = retrain(run, train, TfidfFitter(NAMES), plan, victim=before).augmentation
+    everything = example_set([(row.text, row.label) for row in free.rows])
+    with pytest.raises(UsageError, match=r"no finding to learn from \(\d+ rows are among those that test\)"):
+        retrain(run, train, TfidfFitter(NAMES), plan, victim=before, test=everything)
+
+
 def test_the_same_again(run: RunResult, before: Victim, train: ExampleSet) -> None:
     plan = RetrainPlan(seeds=2, has_control=False)
     first, second = (retrain(run, train, TfidfFitter(NAMES), plan, victim=before) for _ in range(2))

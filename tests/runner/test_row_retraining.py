@@ -29,7 +29,7 @@ from rif_plugins.runner.row_runs import RowRun, encoded_table, load_row_run, rea
 from rif_plugins.runner.row_testing import clean_counts, seed_counts
 from rif_plugins.runner.tabular import run_tabular
 from rif_plugins.runner.tabular_attacks import AttackBudget
-from rif_plugins.runner.tabular_files import write_run
+from rif_plugins.runner.tabular_files import raw_rows, write_run
 from rif_plugins.runner.tabular_input import TabularInput, TabularOptions
 from rif_plugins.tables import TableEncoder, TableSchema
 from rif_plugins.training.rows import RowAugmentation, RowSelection, row_key
@@ -176,6 +176,31 @@ def test_nobody_who_tests_is_trained_on(run: RowRun) -> None:
     # Clean rows are those that test and are not trained on.
     known = {row_key({str(i): v for i, v in enumerate(row)}) for row in trial.x.tolist()}
     assert not known & {row_key({str(i): v for i, v in enumerate(row)}) for row in trial.test_x.tolist()}
+
+
+def test_nobody_of_the_test_rows_is_taught(run: RowRun, train: tuple[Any, Any]) -> None:
+    free = RowTrial.prepare(run, *train)
+    rows = free.augmentation(RowSelection()).rows
+    # The same individual with another sex stands in the test rows.
+    values = [{**row.values, "sex": "male"} for row in rows if row.values["sex"] == "female"][:3]
+    tested = run.given.encoder.encode(pd.DataFrame(values), out_of_range="keep")
+    labels = np.zeros(len(tested), dtype=np.int64)
+    more = np.vstack([train[0], tested]), np.concatenate([train[1], labels])
+    trial = RowTrial.prepare(run, *more, test=(tested, labels))
+    result = trial.augmentation(RowSelection(), estimated=True)
+    people = {row_key(value, ["sex"]) for value in values}
+    assert people and result.rows
+    assert not people & {row_key(row.values, ["sex"]) for row in result.rows}
+    gone = [row for row in rows if row_key(row.values, ["sex"]) in people]
+    assert result.left_out["held out"] >= len(gone) >= len(people)
+    # The training data keep them: equal people are common there.
+    assert len(trial.x) == len(free.x) + len(tested)
+
+
+def test_rows_of_the_searched_table_that_test_are_not_taught(run: RowRun, train: tuple[Any, Any]) -> None:
+    trial = RowTrial.prepare(run, *train)
+    assert all(row in trial.untaught for row in raw_rows(trial.test_x, run.given.encoder))
+    assert len(trial.untaught) > len(trial.closed)
 
 
 def test_labels_of_the_data_or_of_the_attack(run: RowRun, train: tuple[Any, Any]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rif_plugins.core.results import Record
 from rif_plugins.errors import UsageError
-from rif_plugins.training import HeldOutTexts, augment, held_out_originals, is_held_out
+from rif_plugins.training import HeldOutTexts, UntaughtTexts, augment, held_out_originals, is_held_out
 from rif_plugins.training.holdout import normalised
 
 
@@ -173,3 +173,25 @@ def test_the_cap_cuts_no_pair_in_two() -> None:
     records = [finding(name) for name in "abc"]
     assert [len(augment(records, max_rows=n)) for n in (1, 2, 3, 4, 5, 6)] == [1, 2, 2, 4, 4, 6]
     assert augment(records, max_rows=3).left_out == {"over the cap": 4}
+
+
+def masked(text: str) -> str:
+    return " ".join("X" if word in ("he", "she") else word for word in text.split())
+
+
+def test_what_is_similar_to_a_test_text_is_not_taught() -> None:
+    closed = UntaughtTexts(["She  sprinted A", ""], mask=lambda text: masked(text.casefold()))
+    assert "he sprinted a" in closed and "she sprinted a" in closed
+    assert "she sprinted b" not in closed and "" not in closed and 3 not in closed
+    assert "he sprinted a" not in HeldOutTexts(["she sprinted a"])
+    result = augment([finding("a"), finding("b")], held_out=closed)
+    assert {row.text for row in result.rows} == {"he ran a", "he ran b", "she sprinted b"}
+    assert result.left_out == {"held out": 1}
+
+
+def test_a_ready_similar_text_of_a_test_text_is_not_taught() -> None:
+    ready = [replace(finding(name), original=f"one {name}", similar=f"other {name}") for name in "ab"]
+    for tested in ("one a", "OTHER a"):
+        closed = UntaughtTexts([tested], mask=str, audited=ready)
+        assert "other a" in closed and "one a" in closed
+        assert "one b" not in closed and "other b" not in closed
