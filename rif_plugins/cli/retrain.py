@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Teach a model the findings of an audit and search it again. The audited examples are split: findings on one
-part become training rows (both sides, with the label of the original), the other part is searched afresh
-before and after, and is never trained on. A control is trained on the training data alone. DIR is a folder of
+part become training rows (both sides, with the label of the original); the other part is never trained on and
+is searched afresh on every model that was trained. "Before" is what the audit found there (texts), or a fresh
+search of the model as it is (rows). A control is trained on the training data alone. DIR is a folder of
 `rif audit` (texts) or of `rif tabular` (rows)."""
 _EPILOG = """\
 examples:
@@ -113,7 +114,9 @@ def _parser() -> CommandParser:
     parser.add_argument("run", type=Path, metavar="DIR", help="folder of `rif audit` or `rif tabular`")
     parser.add_argument("--model", metavar="M", help="what to train (the model of the run)")
     parser.add_argument("--data", required=True, metavar="TRAIN", help="training data, as for `rif audit`")
-    parser.add_argument("--test", metavar="D", help="data for the clean accuracy (the held-out examples)")
+    parser.add_argument(
+        "--test", metavar="D", help="data for the clean accuracy, never taught (the held-out examples)"
+    )
     parser.add_argument(
         "--audited", type=Path, metavar="D", help="rows: the table that was searched (--data)"
     )
