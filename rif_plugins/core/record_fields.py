@@ -91,7 +91,7 @@ _FIELDS: dict[str, tuple[Check, str]] = {
     **dict.fromkeys(("seconds", "largest_error"), (_is_amount, "a number from 0")),
     "swaps": (list_of(object_of({**_SPAN, "to": is_text}, {"from": is_text})), "a list of swaps"),
     "edits": (
-        list_of(object_of({**_SPAN, "side": is_text, "to": is_text}, {"from": is_text})),
+        list_of(object_of({**_SPAN, "side": is_text, "to": is_text}, {"from": is_text, "source": is_text})),
         "a list of edits",
     ),
     "saliency": (

@@ -39,6 +39,8 @@ class Record:
             or ``error``.
         stop_reason: Why the search ended, or why the example was skipped.
         probabilities: Class probabilities by text name (``original`` ... ``perturbed_similar``).
+        edits: ``{side, start, end, from, to}`` of each edit, in offsets of the unedited text, and ``source``,
+            the proposer that the replacement comes from, where the run knows it.
         equivalence: By side: ``forward``, ``backward``, ``score``.
         scorer: Name and version of the entailment scorer that judged the edits.
         value_from, value_to: The attribute's value on each side, such as ``"male"``, ``"female"``.

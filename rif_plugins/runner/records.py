@@ -94,6 +94,7 @@ def _record(
     reaches = (sweep.reaches[0], sweep.reaches[finding.pair + 1])
     return replace(
         record,
+        edits=_with_sources(task, finding, record.edits, edits),
         equivalence=_equivalence((pair.original, pair.similar), texts, verdicts),
         scorer=scorer,
         certificate=finding.certificate,
@@ -101,6 +102,15 @@ def _record(
         largest_error=round(max(reach.largest_error for reach in reaches), 8),
         n_tried=sum(reach.n_tried for reach in reaches),
     )
+
+
+def _with_sources(
+    task: ExampleTask, finding: Finding[TextState], rows: Sequence[dict[str, Any]], edits: Sequence[Edit]
+) -> list[dict[str, Any]]:
+    """Edits as in a record, each with the proposer that its replacement comes from, where that is known."""
+    members = {"original": 0, "similar": finding.pair + 1}
+    sources = [task.source_of(members[edit.side], edit) for edit in edits]
+    return [{**row, "source": s} if s else row for row, s in zip(rows, sources, strict=True)]
 
 
 def _equivalence(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rif_plugins.core.members import member_spans
-from rif_plugins.core.pairs import Pair, Span
+from rif_plugins.core.pairs import Edit, Pair, Span
 from rif_plugins.core.phrases import Phrases
 from rif_plugins.core.sides import SpanSide
 from rif_plugins.core.stores import text_keys
@@ -16,7 +16,7 @@ from rif_plugins.core.victim import Budget
 from rif_plugins.entailment.answers import FilterCount
 from rif_plugins.errors import RIFError
 from rif_plugins.examples.base import Example
-from rif_plugins.proposers import Proposer, TokenContext
+from rif_plugins.proposers import Candidate, Proposer, TokenContext
 from rif_plugins.similar import PairSource
 
 _MOST_NOTES = 20
@@ -97,11 +97,16 @@ class ExampleTask:
     n_llm_calls: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+    _words: list[_Words] = field(default_factory=list)
 
     def note(self, text: str) -> None:
         """Keep a note, each once and not without end."""
         if text not in self.notes and len(self.notes) < _MOST_NOTES:
             self.notes.append(text)
+
+    def source_of(self, member: int, edit: Edit) -> str:
+        """Which proposer the replacement in an edit of a member comes from; "" where nobody says."""
+        return self._words[member].sources.get((edit.start, edit.end), {}).get(edit.target, "")
 
     @property
     def label(self) -> int:
@@ -146,10 +151,11 @@ class ExampleTask:
     def _cut(self, source: PairSource, proposer: Proposer, clock: Clock, phrases: Phrases | None) -> None:
         texts = [self.example.text, *(pair.similar for pair in self.pairs)]
         spans = member_spans(self.example.text, self.pairs, source.sensitive_spans, phrases)
-        self.members = []
+        self.members, self._words = [], []
         for number, (text, found) in enumerate(zip(texts, spans, strict=True)):
             words = _Words(text, found, proposer, clock, self)
             self.members.append(SpanSide(text, "similar" if number else "original", found, words))
+            self._words.append(words)
 
 
 @contextmanager
@@ -175,7 +181,11 @@ def _asking(proposer: Proposer, clock: Clock, task: ExampleTask) -> Iterator[Non
 
 
 class _Words:
-    """The candidates of one text, all tokens and phrases proposed in one call."""
+    """The candidates of one text, all tokens and phrases proposed in one call.
+
+    Attributes:
+        sources: For each stretch of the text the source of each candidate; what comes twice has the first.
+    """
 
     def __init__(
         self, text: str, spans: Mapping[int, Span], proposer: Proposer, clock: Clock, task: ExampleTask
@@ -186,19 +196,28 @@ class _Words:
         self.clock = clock
         self.task = task
         self.found: dict[tuple[int, int], tuple[str, ...]] | None = None
+        self.sources: dict[tuple[int, int], dict[str, str]] = {}
 
     def __call__(self, text: str, start: int, end: int) -> Sequence[str]:
         """Replacements of ``text[start:end]``."""
         if text != self.text:
-            return self._asked([TokenContext(text, start, end)])[0]
+            return _texts(self._asked([TokenContext(text, start, end)])[0])
         if self.found is None:
             contexts = [TokenContext(text, span.start, span.end) for span in self.spans.values()]
             answers = self._asked(contexts)
-            self.found = {(c.start, c.end): words for c, words in zip(contexts, answers, strict=True)}
+            self.found = {}
+            for context, candidates in zip(contexts, answers, strict=True):
+                place = (context.start, context.end)
+                self.found[place] = _texts(candidates)
+                self.sources[place] = {c.text: c.source for c in reversed(candidates)}
         return self.found.get((start, end), ())
 
-    def _asked(self, contexts: Sequence[TokenContext]) -> list[tuple[str, ...]]:
+    def _asked(self, contexts: Sequence[TokenContext]) -> list[tuple[Candidate, ...]]:
         with _asking(self.proposer, self.clock, self.task):
             found = self.proposer.propose(contexts)
         self.task.n_proposer_calls += len(contexts)
-        return [tuple(candidate.text for candidate in candidates) for candidates in found]
+        return found
+
+
+def _texts(candidates: Sequence[Candidate]) -> tuple[str, ...]:
+    return tuple(candidate.text for candidate in candidates)

@@ -76,6 +76,7 @@ def test_a_phrase_is_one_edit_in_the_record() -> None:
         "end": 21,
         "from": "good meal",
         "to": "awful thing",
+        "source": "toy-table",
     } in record.edits
     change = record.trajectory[0]["p_original"] - record.trajectory[1]["p_original"]
     assert record.pii["original"] == [pytest.approx(change / 2, abs=1e-7)]

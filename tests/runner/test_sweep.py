@@ -35,7 +35,8 @@ def test_the_records_of_one_example_by_hand() -> None:
     assert (first.status, first.clean_outcome, first.outcome) == ("induced", "robust_fair", "robust_biased")
     assert first.original == first.perturbed_original == "He cooked a good meal."
     assert (first.similar, first.perturbed_similar) == ("She cooked a good meal.", "She cooked a fine meal.")
-    assert first.edits == [{"side": "similar", "start": 13, "end": 17, "from": "good", "to": "fine"}]
+    edit = {"side": "similar", "start": 13, "end": 17, "from": "good", "to": "fine"}
+    assert first.edits == [{**edit, "source": "toy-table"}]
     assert first.equivalence["similar"]["score"] == pytest.approx(0.98**2)
     assert first.scorer == "scripted 1"
     # 1.2 -> -0.2 on the similar side.
