@@ -64,6 +64,8 @@ class Settings:
         llm_samples: Answers that are drawn for a text from a language model as the victim, where it does not
             tell the chances of its first token; 1 takes one answer as it is.
         llm_max_tokens: Longest answer of such a victim; models that think aloud first need hundreds.
+        llm_temperature: How freely a language model as the proposer draws, 0 to 2; 0 is greedy. Victim and
+            judge are asked as before.
         llm_prompt_price, llm_completion_price: Price of a million tokens, in any currency, for the costs in
             ``run.json``.
         judge: Language models, one or two, that rate after a run of `rif audit` how well the found edits keep
@@ -99,6 +101,7 @@ class Settings:
     max_llm_calls: int | None = None
     llm_samples: int = 5
     llm_max_tokens: int = 32
+    llm_temperature: float = 0.7
     llm_prompt_price: float = 0.0
     llm_completion_price: float = 0.0
     judge: tuple[str, ...] | None = None
@@ -244,11 +247,18 @@ def _fraction(raw: Any) -> float:
     return number
 
 
-def _price(raw: Any) -> float:
+def _not_negative(raw: Any) -> float:
     if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
         raise ValueError
     number = float(raw)
     if not 0.0 <= number < float("inf"):
+        raise ValueError
+    return number
+
+
+def _temperature(raw: Any) -> float:
+    number = _not_negative(raw)
+    if number > 2.0:
         raise ValueError
     return number
 
@@ -320,8 +330,12 @@ _KINDS: dict[str, _Kind] = {
     "max_llm_calls": _Kind('a whole number from 0, or "none"', _or_word("none", None, _whole_number(0))),
     "llm_samples": _Kind("a whole number from 1", _whole_number(1)),
     "llm_max_tokens": _Kind("a whole number from 1", _whole_number(1)),
-    "llm_prompt_price": _Kind("a price of a million tokens, from 0", _price),
-    "llm_completion_price": _Kind("a price of a million tokens, from 0", _price),
+    "llm_temperature": _Kind(
+        "a number from 0 to 2, for language models as the proposer (victim and judge have their own)",
+        _temperature,
+    ),
+    "llm_prompt_price": _Kind("a price of a million tokens, from 0", _not_negative),
+    "llm_completion_price": _Kind("a price of a million tokens, from 0", _not_negative),
     "judge": _Kind(
         '"llm:NAME", or two of them with a comma between, or "none"', _or_word("none", None, _judges)
     ),

@@ -22,6 +22,7 @@ UNREADABLE = "the answer holds nothing that was asked for"
 # Some kilobytes each; what recurs in a run (the texts of one example) recurs at once.
 _MOST_KEPT = 2**13
 _LONGEST_REASON = 200
+DEFAULT_TEMPERATURE = 0.7
 
 
 class ProposerWarning(UserWarning):
@@ -56,7 +57,7 @@ class Sampling:
         UsageError: A number is out of range.
     """
 
-    temperature: float = 0.7
+    temperature: float = DEFAULT_TEMPERATURE
     top_p: float = 0.9
     seed: int = 0
 

@@ -16,7 +16,14 @@ from rif_plugins.core.stores import PredictionStore
 from rif_plugins.core.tokens import word_spans
 from rif_plugins.errors import UsageError
 from rif_plugins.llm import ChatModel, ChatRequest
-from rif_plugins.proposers.asking import AskingProposer, Failed, Question, Sampling, short_passages
+from rif_plugins.proposers.asking import (
+    DEFAULT_TEMPERATURE,
+    AskingProposer,
+    Failed,
+    Question,
+    Sampling,
+    short_passages,
+)
 from rif_plugins.proposers.base import DEFAULT_MAX_CANDIDATES, Candidate, GuardedProposer, TokenContext
 from rif_plugins.proposers.closed_classes import FUNCTION_WORDS
 from rif_plugins.proposers.fitting import fitted_word, without_clitic
@@ -29,9 +36,11 @@ from rif_plugins.proposers.prompts import (
 )
 from rif_plugins.proposers.stored import StoredProposer
 
-__all__ = ["LanguageModelProposer", "stored_language_model_proposer"]
+__all__ = ["LanguageModelProposer", "asked_number", "stored_language_model_proposer"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
+# The method asks for 10 to 20 substitutes a word; the guard and the filter refuse many of them.
+LEAST_ASKED, MOST_ASKED = 15, 20
 _MOST_CANDIDATES = 50
 _MOST_TOKENS = 32
 _TOKENS_A_CANDIDATE = 8
@@ -79,9 +88,9 @@ class LanguageModelProposer(AskingProposer[Batch, Lists]):
         self,
         model: ChatModel,
         *,
-        n_candidates: int = 15,
+        n_candidates: int = LEAST_ASKED,
         batch_tokens: int = 8,
-        temperature: float = 0.7,
+        temperature: float = DEFAULT_TEMPERATURE,
         top_p: float = 0.9,
         seed: int = 0,
         unasked: Callable[[str], bool] | None = None,
@@ -176,7 +185,8 @@ def stored_language_model_proposer(
     max_candidates: int | None = DEFAULT_MAX_CANDIDATES,
     protected: Callable[[str], bool] | None = None,
     seed: int = 0,
-    n_candidates: int = 15,
+    n_candidates: int = LEAST_ASKED,
+    temperature: float = DEFAULT_TEMPERATURE,
 ) -> GuardedProposer:
     """A language model as a proposer with a store and the rules of this package.
 
@@ -186,14 +196,26 @@ def stored_language_model_proposer(
         max_candidates: Keep at most this many candidates a token; None keeps all.
         protected: Tells whether a word is sensitive; such words are never asked about, dropped or added.
         seed: The run's seed.
-        n_candidates: Substitutes to ask for, a word.
+        n_candidates: Substitutes to ask for, a word; see :func:`asked_number`.
+        temperature: How the model draws.
 
     Raises:
         UsageError: A number is out of range.
     """
-    bare = LanguageModelProposer(model, n_candidates=n_candidates, seed=seed, unasked=protected)
+    bare = LanguageModelProposer(
+        model, n_candidates=n_candidates, temperature=temperature, seed=seed, unasked=protected
+    )
     stored = StoredProposer(bare, store)
     return GuardedProposer(stored, max_candidates=max_candidates, protected=protected)
+
+
+def asked_number(max_candidates: int | None) -> int:
+    """How many substitutes to ask for, where at most ``max_candidates`` are kept; None keeps all.
+
+    >>> [asked_number(most) for most in (5, 12, 18, 30, None)]
+    [15, 15, 18, 20, 20]
+    """
+    return MOST_ASKED if max_candidates is None else min(MOST_ASKED, max(LEAST_ASKED, max_candidates))
 
 
 def sentence_seed(run_seed: int, sentence: str) -> int:

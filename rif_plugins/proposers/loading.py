@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rif_plugins.core.stores import PredictionStore
 from rif_plugins.errors import UsageError
 from rif_plugins.llm import ChatModel
+from rif_plugins.proposers.asking import DEFAULT_TEMPERATURE
 from rif_plugins.proposers.base import DEFAULT_MAX_CANDIDATES, GuardedProposer, Proposer
 from rif_plugins.proposers.composite import CompositeProposer, RankedProposer
 from rif_plugins.proposers.context import ContextProposer
@@ -33,11 +34,14 @@ _RANKED_BY = re.compile(r"\s*&\s*(?=masked-lm:)")
 
 @dataclass(frozen=True, slots=True)
 class _Options:
+    # Members of several, and what is ranked, keep all; `n_kept` is the cap of the whole.
     max_candidates: int | None
     protected: Callable[[str], bool] | None
     chat_models: Callable[[str], ChatModel] | None
     store: PredictionStore | None
     seed: int
+    temperature: float
+    n_kept: int | None
 
 
 def load_proposer(
@@ -48,6 +52,7 @@ def load_proposer(
     chat_models: Callable[[str], ChatModel] | None = None,
     store: PredictionStore | None = None,
     seed: int = 0,
+    temperature: float = DEFAULT_TEMPERATURE,
 ) -> Proposer:
     """Make the proposer that ``spec`` names.
 
@@ -64,24 +69,26 @@ def load_proposer(
             * several of them with ``,`` or ``+`` between: their candidates in turn;
             * ``A&masked-lm:NAME``: what A proposes and the masked language model finds fitting, best first.
 
-        max_candidates: Keep at most this many candidates a token; None keeps all.
+        max_candidates: Keep at most this many candidates a token; None keeps all. A language model is asked
+            for so many substitutes, but for 15 at least and 20 at most (None: 20).
         protected: Tells whether a word is sensitive; such words are never added, dropped or changed.
         chat_models: Hands out language models, so that those of a run share limits and store; None loads
             them.
         store: Keeps what models propose across runs; None keeps nothing.
         seed: The run's seed, for language models.
+        temperature: How language models draw, 0 to 2; 0 is greedy.
 
     Raises:
-        UsageError: There is no such proposer.
+        UsageError: There is no such proposer, or a number is out of range.
         DataError: A file cannot be read.
     """
     parts = _BETWEEN.split(spec.strip())
+    options = _Options(max_candidates, protected, chat_models, store, seed, temperature, max_candidates)
     if len(parts) == 1:
-        return _one(parts[0], _Options(max_candidates, protected, chat_models, store, seed))
+        return _one(parts[0], options)
     if len(set(parts)) < len(parts):
         raise UsageError(f"the proposer {spec!r} names one twice: name each once")
-    uncapped = _Options(None, protected, chat_models, store, seed)
-    members = [_one(part, uncapped) for part in parts]
+    members = [_one(part, replace(options, max_candidates=None)) for part in parts]
     return CompositeProposer(members, max_candidates=max_candidates, protected=protected)
 
 
@@ -91,8 +98,7 @@ def _one(spec: str, options: _Options) -> Proposer:
     if not rankers:
         return _simple(first, spec, options)
     cap, protected = options.max_candidates, options.protected
-    uncapped = _Options(None, protected, options.chat_models, options.store, options.seed)
-    proposer = _simple(first, spec, uncapped)
+    proposer = _simple(first, spec, replace(options, max_candidates=None))
     for number, name in enumerate(rankers, 1):
         ranker = MaskedLMProposer(name.partition(":")[2], max_candidates=None)
         last = number == len(rankers)
@@ -124,11 +130,17 @@ def _simple(spec: str, whole: str, options: _Options) -> Proposer:
 def _language_model(kind: str, name: str, options: _Options) -> Proposer:
     # Late, because these modules need the clients of language models.
     from rif_plugins.llm import load_chat_model
-    from rif_plugins.proposers.language_model import stored_language_model_proposer
+    from rif_plugins.proposers.language_model import asked_number, stored_language_model_proposer
     from rif_plugins.proposers.paraphrases import PhraseProposer
 
     model = (options.chat_models or load_chat_model)(name)
-    rules: dict[str, Any] = {"max_candidates": options.max_candidates, "protected": options.protected}
+    rules: dict[str, Any] = {
+        "max_candidates": options.max_candidates,
+        "protected": options.protected,
+        "seed": options.seed,
+        "temperature": options.temperature,
+    }
     if kind == "phrases":
-        return PhraseProposer(model, seed=options.seed, **rules)
-    return stored_language_model_proposer(model, store=options.store, seed=options.seed, **rules)
+        return PhraseProposer(model, **rules)
+    n_asked = asked_number(options.n_kept)
+    return stored_language_model_proposer(model, store=options.store, n_candidates=n_asked, **rules)

@@ -10,7 +10,14 @@ from rif_plugins.core.pairs import Span
 from rif_plugins.core.tokens import word_spans
 from rif_plugins.errors import UsageError
 from rif_plugins.llm import ChatModel, ChatRequest
-from rif_plugins.proposers.asking import AskingProposer, Failed, Question, Sampling, short_passages
+from rif_plugins.proposers.asking import (
+    DEFAULT_TEMPERATURE,
+    AskingProposer,
+    Failed,
+    Question,
+    Sampling,
+    short_passages,
+)
 from rif_plugins.proposers.base import DEFAULT_MAX_CANDIDATES, Candidate, TokenContext
 from rif_plugins.proposers.fitting import fitted_phrase
 from rif_plugins.proposers.language_model import sentence_seed
@@ -52,7 +59,7 @@ class PhraseProposer(AskingProposer[str, Phrasings]):
         *,
         n_phrases: int = 6,
         n_paraphrases: int = 5,
-        temperature: float = 0.7,
+        temperature: float = DEFAULT_TEMPERATURE,
         top_p: float = 0.9,
         seed: int = 0,
         max_candidates: int | None = DEFAULT_MAX_CANDIDATES,

@@ -32,6 +32,8 @@ _FREE_SETTINGS = (
     # A judge looks at finished records; a limit or a price decides none.
     *("judge", "judge_sample", "max_llm_calls", "llm_prompt_price", "llm_completion_price"),
 )
+# Decide nothing where the proposer asks no language model.
+_OF_PROPOSING_MODELS = ("llm_temperature",)
 _FREE_OPTIONS = ("filter_first", "device", "data", "limit", "offset", "prompt", "victim_timeout")
 
 
@@ -85,7 +87,9 @@ def _refuse_another(earlier: Mapping[str, Any], now: Mapping[str, Any], out: Pat
             continue
         if earlier.get(name) != now.get(name):
             raise _other_run(out, name, earlier.get(name), now.get(name))
-    for part, free in (("settings", _FREE_SETTINGS), ("options", _FREE_OPTIONS)):
+    is_asking = "llm:" in str((now.get("settings") or {}).get("proposer"))
+    free_settings = _FREE_SETTINGS if is_asking else (*_FREE_SETTINGS, *_OF_PROPOSING_MODELS)
+    for part, free in (("settings", free_settings), ("options", _FREE_OPTIONS)):
         before, after = earlier.get(part) or {}, now.get(part) or {}
         for name in sorted(set(before) | set(after)):
             if name not in free and before.get(name) != after.get(name):

@@ -13,6 +13,7 @@ from rif_plugins.core.result_files import read_records
 from rif_plugins.core.run_result import RESULTS_FILE, RUN_FILE, RunResult
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.runner import Audit
+from rif_plugins.runner.resuming import earlier_run
 from rif_plugins.victims.base import Victim
 
 Whole = tuple[Audit, Path, list[dict[str, Any]]]
@@ -226,6 +227,27 @@ def test_errors_are_tried_again_and_come_back_into_order(tmp_path: Path) -> None
     undisturbed = audit.run(None)
     assert list(map(found, again.records)) == list(map(found, undisturbed.records))
     assert list(map(found, read_records(tmp_path / "out" / RESULTS_FILE))) == list(map(found, again.records))
+
+
+@pytest.mark.parametrize(
+    ("proposer", "is_another"), [("llm:m", True), ("wordnet,llm:m", True), ("wordnet", False)]
+)
+def test_the_temperature_counts_where_a_language_model_proposes(
+    tmp_path: Path, proposer: str, is_another: bool
+) -> None:
+    def configuration(**more: Any) -> dict[str, Any]:
+        return {"settings": {"proposer": proposer, **more}}
+
+    (tmp_path / RESULTS_FILE).touch()
+    write_configuration = {"schema": "rif-run/1", **configuration(llm_temperature=0.7)}
+    (tmp_path / RUN_FILE).write_text(json.dumps(write_configuration), encoding="utf-8")
+    earlier_run(tmp_path, write_configuration)
+    now = {"schema": "rif-run/1", **configuration(llm_temperature=1.5)}
+    if not is_another:
+        assert earlier_run(tmp_path, now) == write_configuration
+        return
+    with pytest.raises(UsageError, match=r"another llm_temperature \(0\.7, now 1\.5\): repeat its options"):
+        earlier_run(tmp_path, now)
 
 
 def test_a_broken_line_in_the_middle_is_refused(whole: Whole, tmp_path: Path) -> None:
