@@ -12,13 +12,16 @@ from rif_plugins.llm.base import (
     Message,
 )
 from rif_plugins.llm.loading import load_chat_model
+from rif_plugins.llm.run_models import CallSettings, ChatModels
 from rif_plugins.llm.stored import StoredChatModel
 
 __all__ = [
     "CallBudget",
+    "CallSettings",
     "ChatAnswer",
     "ChatFailure",
     "ChatModel",
+    "ChatModels",
     "ChatReply",
     "ChatRequest",
     "Message",

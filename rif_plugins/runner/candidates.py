@@ -21,7 +21,7 @@ from rif_plugins.errors import DataError, UsageError
 from rif_plugins.examples.base import Example, ExampleSet
 from rif_plugins.examples.loading import load_examples
 from rif_plugins.llm import ChatModel
-from rif_plugins.proposers import Proposer, load_proposer
+from rif_plugins.proposers import Proposer, settings_proposer
 from rif_plugins.proposers.asking import UNREADABLE
 from rif_plugins.proposers.base import version_of
 from rif_plugins.runner.answer_watch import AnswerWatch
@@ -196,6 +196,7 @@ class CandidateBuild:
             "lexicon_version": self.source.lexicon.version,
             "counterparts": settings.counterparts,
             "seed": settings.seed,
+            "llm_temperature": settings.llm_temperature if "llm:" in settings.proposer else None,
             "all_texts": options.all_texts,
             "similar_texts": options.similar_texts,
             "keep_refused": options.keep_refused,
@@ -334,13 +335,11 @@ def _proposer(
     store: SQLiteStore | None,
 ) -> Proposer:
     protected = {word.casefold() for word in options.protect}
-    return load_proposer(
-        options.settings.proposer,
-        max_candidates=options.settings.max_candidates,
+    return settings_proposer(
+        options.settings,
         protected=lambda word: source.lexicon.is_sensitive(word) or word.casefold() in protected,
-        chat_models=models,
         store=store,
-        seed=options.settings.seed,
+        chat_models=models,
     )
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rif_plugins import llm
 from rif_plugins.core.stores import PredictionStore
 from rif_plugins.core.victim import Budget, FloatArray, Predict, VictimEngine
 from rif_plugins.core.victim_call import Call
-from rif_plugins.llm import CallBudget, ChatModel, StoredChatModel
-from rif_plugins.settings import Settings
+from rif_plugins.llm import CallSettings, ChatModels
 from rif_plugins.victims.base import Uncertainty, Victim
 
 # Examples that are searched together where a language model answers: few, so that a run whose calls are used
@@ -18,60 +16,26 @@ from rif_plugins.victims.base import Uncertainty, Victim
 WINDOW = 8
 
 
-class LanguageModels:
-    """Hands out the language models that proposer, victim and judge name; call it with ``"llm:NAME"``.
+class LanguageModels(ChatModels):
+    """Hands out the language models that proposer, victim and judge name, and tells of them.
 
     Args:
         settings: The limit of the calls and the prices.
         store: Keeps answers across runs; None keeps none.
 
     Attributes:
-        budget: The calls of the run.
         details: More to tell in ``run.json``, by role.
     """
 
-    def __init__(self, settings: Settings, store: PredictionStore | None = None) -> None:
-        self.budget = CallBudget(
-            settings.max_llm_calls,
-            prompt_price=settings.llm_prompt_price,
-            completion_price=settings.llm_completion_price,
-        )
+    def __init__(self, settings: CallSettings, store: PredictionStore | None = None) -> None:
+        super().__init__(settings, store)
         self.details: dict[str, Any] = {}
-        self._store = store
-        self._models: dict[str, ChatModel] = {}
-
-    def __call__(self, spec: str) -> ChatModel:
-        """The model that ``spec`` names.
-
-        Raises:
-            UsageError: It cannot be loaded.
-        """
-        spec = spec.strip()
-        if spec not in self._models:
-            model = llm.load_chat_model(spec, budget=self.budget)
-            self._models[spec] = StoredChatModel(model, self._store)
-        return self._models[spec]
-
-    def add(self, spec: str, model: ChatModel) -> None:
-        """Hand out ``model`` for ``spec``, in place of the one that would be loaded."""
-        self._models[spec.strip()] = model
-
-    @property
-    def is_used(self) -> bool:
-        """Whether the run names a language model."""
-        return bool(self._models)
 
     def note_victim(self, victim: Victim) -> None:
         """Tell in ``run.json`` how a language model as the victim has answered."""
         told = getattr(victim.identity, "to_dict", None)
         if victim.again is not None and callable(told):
             self.details["victim"] = told
-
-    def close(self) -> None:
-        """Write what the store still holds."""
-        close = getattr(self._store, "close", None)
-        if close is not None:
-            close()
 
     def to_dict(self) -> dict[str, Any]:
         """Names, counters and costs, for ``run.json``; no address, no key."""

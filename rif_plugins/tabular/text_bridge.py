@@ -12,6 +12,7 @@ import numpy as np
 from art.attacks import EvasionAttack
 from numpy.typing import NDArray
 
+from rif_plugins.cache import SQLiteStore, open_store
 from rif_plugins.core.objective import Objective
 from rif_plugins.core.pair_search import SearchSettings
 from rif_plugins.core.result_files import RecordWriter
@@ -19,7 +20,8 @@ from rif_plugins.core.results import Record
 from rif_plugins.core.victim import VictimEngine
 from rif_plugins.entailment import EntailmentFilter, EntailmentScorer, load_scorer
 from rif_plugins.errors import DataError, UsageError
-from rif_plugins.proposers import Proposer, load_proposer
+from rif_plugins.proposers import Proposer, settings_proposer
+from rif_plugins.proposers.from_settings import asks_models
 from rif_plugins.settings import Settings
 from rif_plugins.similar import Lexicon, PairSource
 from rif_plugins.similar.pair_source import embedded_and
@@ -49,6 +51,13 @@ _SETTINGS = (
     "batch_size",
     "filter_order",
     "results",
+    "cache",
+    "cache_dir",
+    "cache_size",
+    "max_llm_calls",
+    "llm_temperature",
+    "llm_prompt_price",
+    "llm_completion_price",
 )
 
 
@@ -61,7 +70,8 @@ class RIFairTextAttack(EvasionAttack):
         target: ``"robust_biased"``, ``"unrobust_fair"`` or ``"unrobust_biased"``.
         query_budget: Most victim rows of one text; None is unlimited.
         **settings: Settings that override ``rif.toml`` and ``RIF_*``, by the names of ``Settings``.
-            ``proposer`` may be a proposer, ``entailment`` a scorer, and ``lexicon`` a lexicon.
+            ``proposer`` may be a proposer, ``entailment`` a scorer, and ``lexicon`` a lexicon. A limit of
+            calls to language models holds for all searches of the attack, until a parameter is set.
 
     Raises:
         UsageError: A keyword is no setting, or something that the settings name cannot be used.
@@ -183,6 +193,8 @@ class RIFairTextAttack(EvasionAttack):
         finally:
             if writer is not None:
                 writer.close()
+            if self._store is not None:
+                self._store.close()
         return records
 
     def _check_params(self) -> None:
@@ -194,6 +206,8 @@ class RIFairTextAttack(EvasionAttack):
             if not isinstance(given[name], str) and isinstance(given[name], kind)
         }
         self._settings = Settings.load().updated(**given)
+        self._proposer: Proposer | None = self._objects.get("proposer")
+        self._store: SQLiteStore | None = None
         Objective.for_target(self.target)
         if self._settings.saliency == "gradient":
             raise UsageError(
@@ -208,14 +222,13 @@ class RIFairTextAttack(EvasionAttack):
         settings = self._settings
         lexicon = self._objects.get("lexicon") or embedded_and(settings.lexicon, settings.sensitive)
         counterparts = None if settings.counterparts == "all" else int(settings.counterparts)
-        proposer = self._objects.get("proposer") or load_proposer(
-            settings.proposer, max_candidates=settings.max_candidates, protected=lexicon.is_sensitive
-        )
+        if self._proposer is None:
+            self._proposer = self._made_proposer(lexicon)
         scorer = self._objects.get("entailment") or load_scorer(settings.entailment)
         return TextParts(
             engine=VictimEngine(self._predict, output=settings.victim_output, batch_size=settings.batch_size),
             source=PairSource(lexicon, settings.sensitive, counterparts, settings.seed),
-            proposer=proposer,
+            proposer=self._proposer,
             filter=None if scorer is None else self._filter(scorer),
             settings=SearchSettings(
                 positions=settings.positions,
@@ -231,6 +244,14 @@ class RIFairTextAttack(EvasionAttack):
             query_budget=self.query_budget,
             seed=settings.seed,
         )
+
+    def _made_proposer(self, lexicon: Lexicon) -> Proposer:
+        settings = self._settings
+        if asks_models(settings.proposer):
+            self._store = open_store(
+                cache=settings.cache, folder=settings.cache_dir, size=settings.cache_size
+            )
+        return settings_proposer(settings, protected=lexicon.is_sensitive, store=self._store)
 
     def _filter(self, scorer: EntailmentScorer) -> EntailmentFilter:
         settings = self._settings

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from textattack.shared import AttackedText
 from textattack.transformations import Transformation, WordSwap
 
-from rif_plugins.proposers import Proposer, TokenContext, load_proposer
+from rif_plugins.cache import open_store
+from rif_plugins.proposers import Proposer, TokenContext, settings_proposer
+from rif_plugins.proposers.from_settings import asks_models
 from rif_plugins.settings import Settings
 from rif_plugins.similar import Lexicon, mask, similar_texts
 from rif_plugins.text.pairing import lexicon_of, rewritten, word_offsets
@@ -23,6 +26,9 @@ class ProposedWordSwap(WordSwap):
         proposer: A proposer, or its specification such as ``"wordnet"``; None reads the settings.
         lexicon: What counts as sensitive; None loads the lexicon of the settings.
         max_candidates: Most candidates a word.
+        settings: How language models are asked (limit of calls, prices, seed, temperature) and whether their
+            answers are stored; None loads the settings. With ``--parallel`` each worker counts its own calls
+            and stores nothing.
     """
 
     def __init__(
@@ -30,15 +36,20 @@ class ProposedWordSwap(WordSwap):
         proposer: Proposer | str | None = None,
         lexicon: Lexicon | None = None,
         max_candidates: int | None = None,
+        settings: Settings | None = None,
     ) -> None:
-        settings = Settings.load()
+        settings = settings or Settings.load()
         if proposer is None or isinstance(proposer, str):
             lexicon = lexicon or lexicon_of(settings)
-            proposer = load_proposer(
-                proposer or settings.proposer,
+            settings = replace(
+                settings,
+                proposer=proposer or settings.proposer,
                 max_candidates=max_candidates or settings.max_candidates,
-                protected=lexicon.is_sensitive,
             )
+            store = None
+            if asks_models(settings.proposer):
+                store = open_store(cache=settings.cache, folder=settings.cache_dir, size=settings.cache_size)
+            proposer = settings_proposer(settings, protected=lexicon.is_sensitive, store=store)
         super().__init__()
         self.proposer = proposer
         self.proposer_name = proposer.name

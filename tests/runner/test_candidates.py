@@ -475,6 +475,23 @@ def test_a_language_model_is_asked_once_and_its_words_are_guarded(tmp_path: Path
     assert same == rows and again.requests == []  # the cache of the first run answers
 
 
+def test_another_temperature_is_another_table(tmp_path: Path) -> None:
+    def written(name: str, temperature: float, **options: Any) -> CandidateBuild:
+        made = refusing_model(tmp_path, substitutes, proposer=name, llm_temperature=temperature)
+        made.write(tmp_path / f"{name[0]}.jsonl", **options)
+        return made
+
+    made = written("llm:m", 1.2)
+    model = made.models("llm:m")  # type: ignore[misc]
+    assert {request.temperature for request in model.requests} == {1.2}  # type: ignore[attr-defined]
+    assert made.configuration()["llm_temperature"] == 1.2
+    with pytest.raises(UsageError, match=r"begun with another llm_temperature \(1\.2, now 0\.3\)"):
+        written("llm:m", 0.3, resume=True)
+    # It decides nothing where no language model proposes.
+    assert written("wordnet", 1.2).configuration()["llm_temperature"] is None
+    written("wordnet", 0.3, resume=True)
+
+
 def test_phrases_are_searched_beside_words(tmp_path: Path) -> None:
     class Phrases(NamedWords):
         def phrases(self, text: str) -> list[tuple[int, int]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from art.attacks import EvasionAttack
 from art.estimators.classification import BlackBoxClassifier
+from fakes.proposing_server import proposing
 
 from rif_plugins.core.outcomes import classify
 from rif_plugins.core.result_files import read_records
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.proposers import Candidate, TokenContext
+from rif_plugins.proposers.asking import ProposerWarning
 from rif_plugins.similar import Lexicon
 from rif_plugins.tabular.text_bridge import RIFairTextAttack
 
@@ -239,6 +242,42 @@ def test_records_are_written(tmp_path) -> None:
 def test_wrong_settings_are_named(options, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         attack(**options)
+
+
+def asking(**options) -> RIFairTextAttack:
+    return RIFairTextAttack(estimator(), proposer="llm:m", entailment=Scorer(), **options)
+
+
+def test_a_language_model_keeps_to_the_settings_and_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with proposing(monkeypatch, tmp_path, seed="3") as server:
+        made = asking(llm_temperature=0.2)
+        pairs = made.generate_pairs(array(TEXT), np.array([1]))
+        assert pairs.perturbed_similar.tolist() == ["She cooked a fine meal."]
+        assert {body["temperature"] for body in server.bodies} == {0.2}
+        n = len(server.bodies)
+        again = asking(llm_temperature=0.2, max_llm_calls=0).generate_pairs(array(TEXT), np.array([1]))
+        assert again.perturbed_similar.tolist() == pairs.perturbed_similar.tolist()
+        assert len(server.bodies) == n > 0  # the store has answered
+        asking(llm_temperature=0.2, seed=4).search(array(TEXT), np.array([1]))
+        seeds = [{body["seed"] for body in bodies} for bodies in (server.bodies[:n], server.bodies[n:])]
+        assert all(seeds) and seeds[0].isdisjoint(seeds[1])
+
+
+def test_the_limit_of_calls_holds_over_the_searches_of_an_attack(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with proposing(monkeypatch, tmp_path) as server:
+        made = asking(max_llm_calls=1, cache="off")
+        with pytest.warns(ProposerWarning, match="the 1 calls of the run are used up"):
+            made.search(array(TEXT, "She had an awful meal."), np.array([1, 0]))
+            made.search(array("He had an awful meal."), np.array([0]))
+        assert len(server.bodies) == 1
+        made.set_params(max_llm_calls=2)
+        with pytest.warns(ProposerWarning, match="the 2 calls of the run are used up"):
+            made.search(array(*TEXTS[:3]), np.array([1, 0, 0]))
+        assert len(server.bodies) == 3
 
 
 def test_wrong_input_is_named() -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from pathlib import Path
 
 import pytest
+from fakes.proposing_server import proposing
 from fakes.text_world import ScriptedScorer, TableWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,8 @@ from textattack.shared import AttackedText
 
 from rif_plugins.core.pairs import Span
 from rif_plugins.errors import UsageError
+from rif_plugins.proposers.asking import ProposerWarning
+from rif_plugins.settings import Settings
 from rif_plugins.similar import Lexicon
 from rif_plugins.text.constraints import BidirectionalEntailment, SensitiveTokenProtection
 from rif_plugins.text.pairing import (
@@ -44,6 +48,42 @@ def test_wordnet_is_the_default_proposer_and_keeps_sensitive_tokens() -> None:
     texts = transform(ProposedWordSwap(), AttackedText("The doctor helped his mother."))
     assert "The physician helped his mother." in texts
     assert all("his mother" in text for text in texts)
+
+
+TWO = "He had a good meal. The supper was awful."
+
+
+def test_a_language_model_keeps_to_the_settings_and_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with proposing(monkeypatch, tmp_path, seed="3", llm_temperature="0.2") as server:
+        swap = ProposedWordSwap("llm:m", max_candidates=2)
+        first = transform(swap, AttackedText(TWO))
+        assert "He had a fine meal. The supper was awful." in first
+        assert all("great" not in text for text in first)
+        assert [body["temperature"] for body in server.bodies] == [0.2, 0.2]
+        # The answers of the first are stored, also for one that may ask nothing.
+        swap.proposer.proposer._store.close()  # type: ignore[attr-defined]
+        none_left = Settings(seed=3, llm_temperature=0.2, max_llm_calls=0)
+        again = ProposedWordSwap("llm:m", max_candidates=2, settings=none_left)
+        assert transform(again, AttackedText(TWO)) == first
+        assert len(server.bodies) == 2
+        other = ProposedWordSwap("llm:m", settings=Settings(seed=4, llm_temperature=0.2))
+        transform(other, AttackedText(TWO))
+        asked = {body["seed"] for body in server.bodies}
+        assert len(server.bodies) == len(asked) == 4
+
+
+def test_the_limit_of_calls_holds_for_a_language_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with proposing(monkeypatch, tmp_path, max_llm_calls="1", cache="off", proposer="llm:m") as server:
+        swap = ProposedWordSwap()
+        with pytest.warns(ProposerWarning, match="the 1 calls of the run are used up"):
+            texts = transform(swap, AttackedText(TWO))
+        assert transform(swap, AttackedText("The soup was good.")) == []
+        assert len(server.bodies) == 1
+    assert texts and all("awful" in text for text in texts)
 
 
 def test_swap_gives_the_similar_texts_and_keeps_attributes() -> None:
