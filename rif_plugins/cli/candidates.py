@@ -231,9 +231,11 @@ def _text(build: CandidateBuild, counts: CandidateCounts, table: Path) -> str:
     ]
     if build.models is not None and build.models.is_used:
         told = build.models.to_dict()
+        is_priced = build.models.budget.prompt_price or build.models.budget.completion_price
         lines.append(
             f"models:     {', '.join(told['names'])}: {told['calls']:,} calls, {told['stored']:,} answers "
             f"stored before, {told['prompt_tokens']:,} + {told['completion_tokens']:,} tokens"
+            + (f", cost {told['cost']:,.4f}" if is_priced else "")
         )
     if counts.unwritable:
         lines.insert(3, f"  {counts.unwritable:,} left out: too long, or with control characters")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.proposing_server import proposing
 
 from rif_plugins.cli.candidates import main as candidates
 from rif_plugins.cli.main import main
@@ -73,6 +74,29 @@ def test_json_is_one_object(world: Path, capsys: pytest.CaptureFixture[str]) -> 
     rows = (world / "t.jsonl").read_text().splitlines()
     assert said["counts"]["rows"] == len(rows) > 0 and said["entailment"] == "none"
     assert said["max_candidates"] == 3 and said["table"] == "t.jsonl"
+
+
+def test_the_cost_is_told_where_a_price_is_set(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--entailment", "none", "--proposer", "llm:m", "--overwrite")
+    with proposing(monkeypatch, world / "cache") as server:
+        assert built(*asked) == 0
+        free = capsys.readouterr().out
+        n = len(server.bodies)
+        assert (
+            f"models:     llm:m: {n} calls, 0 answers stored before, {7 * n} + {3 * n} tokens\n"
+            in free + "\n"
+        )
+        assert "cost" not in free
+        assert built(*asked, "--llm-prompt-price", "100", "--llm-completion-price", "2000") == 0
+    assert f"{7 * n} + {3 * n} tokens, cost {6.7e-3 * n:.4f}" in capsys.readouterr().out
+
+
+def test_the_temperature_reaches_the_model(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with proposing(monkeypatch, world / "cache") as server:
+        assert built("--proposer", "llm:m", "--llm-temperature", "1.25", "--quiet") == 0
+    assert {body["temperature"] for body in server.bodies} == {1.25}
 
 
 def test_quiet_prints_nothing(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
