@@ -166,7 +166,8 @@ def test_an_attack_can_be_sent_to_another_process(sweep) -> None:
 
 def plain(record: Record) -> dict:
     """What two doors must agree on: not costs, and not what only one of them writes."""
-    bare = replace(record, queries={}, seconds=0.0, saliency=[], largest_error=0.0, n_tried=0)
+    edits = [{key: value for key, value in edit.items() if key != "source"} for edit in record.edits]
+    bare = replace(record, edits=edits, queries={}, seconds=0.0, saliency=[], largest_error=0.0, n_tried=0)
     return json.loads(json.dumps(bare.to_dict()))
 
 
