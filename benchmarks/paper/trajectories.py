@@ -278,9 +278,11 @@ def main() -> int:
     known = texts.KnownAnswers(args)
     scorer = EmbeddedScorer()
     found: list[Walk] = []
+    study.sizes.clear()  # fewer pairs are taken than in other studies
     for subject in subjects:
         n_pairs = None if args.full or args.hub else PAIRS[subject.data.name]
         part = Subject(cut(subject.data, n_pairs), subject.victim, subject.seed)
+        study.sizes.append(f"{len(part.data.cases)} {part.data.name} pairs")
         found += walks(part, scorer, known)
     if not args.full and not args.hub:
         study.limits.append(f"Of these, the first {PAIRS['sst2']} (SST-2) and {PAIRS['bold']} (BOLD) pairs.")

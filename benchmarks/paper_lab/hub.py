@@ -71,6 +71,7 @@ def subjects(args: argparse.Namespace, study: Study) -> list[Subject]:
         description = f"{Path(one.name).name}, test rows with a gender token"
         pairs = cut(DataSet(key, description, names, cases(key, rows)), n_pairs)
         study.limits.append(f"{key}: {len(pairs.cases)} pairs; {len(train[0])} training rows.")
+        study.sizes.append(f"{len(pairs.cases)} {key} pairs")
         for model, place in models.items():
             for seed in common.seeds(args):
                 victim = fine_tuned(key, model, place, train, test, names, args, seed)

@@ -128,6 +128,7 @@ def everything(args: Any, study: Study, *, single: bool) -> list[Attacked]:
         used.append(name)
         found += [attacked(m, loaded, args, s, single=single) for s in seeds(args) for m in MODELS]
     if found:
+        study.sizes.append(f"{', '.join(used)}, {ROWS[args.full]} rows each or all")
         limit = TRAINING_ROWS[args.full]
         study.limits += [
             f"Data: {', '.join(used)}. The publication's Employment table and its two text models are "

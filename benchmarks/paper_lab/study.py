@@ -65,10 +65,12 @@ class Study:
         name: Name of its files and of its script.
         title: Heading of the page.
         source: Publication and place, for example ``"RIFair (KDD 2026), decoupled against coupled"``.
-        limits: Sentences about what was made small or stands in for something else; printed with the tables.
+        limits: Sentences about what was made small or stands in for something else; printed once a page.
         tables: The tables.
         comparisons: Claims beside our figures.
         raw: Everything a table was made from; goes into the JSON file.
+        sizes: What was taken, such as ``"100 sst2 pairs"``; printed under every table.
+        n_seeds: Seeds that count; None is what ``--full`` says.
     """
 
     name: str
@@ -80,6 +82,8 @@ class Study:
     raw: dict[str, Any] = field(default_factory=dict)
     figures: list[tuple[str, Callable[[Any], None]]] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
+    sizes: list[str] = field(default_factory=list)
+    n_seeds: int | None = None
 
     def table(
         self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], note: str = ""
@@ -97,6 +101,17 @@ class Study:
         if verdict not in VERDICTS:
             raise ValueError(f"verdict {verdict!r}, expected one of {', '.join(VERDICTS)}")
         self.comparisons.append(Comparison(claim, theirs, ours, verdict, why))
+
+    def without_hub(self, args: argparse.Namespace) -> None:
+        """Say in the limits that this study takes nothing from a hub, where ``--hub`` asks for it."""
+        if args.hub:
+            self.limits.append("--hub: this study has no hub part; no model or data of a hub is in it.")
+
+    def size(self, args: argparse.Namespace) -> str:
+        """One line about how much was run, so that a table that is copied from the page says it."""
+        number = len(seeds(args)) if self.n_seeds is None else self.n_seeds
+        parts = [f"{number} seed{'' if number == 1 else 's'}", *dict.fromkeys(self.sizes)]
+        return f"{'Full' if args.full else 'Small'} size: {', '.join(parts)}; see Limits of {self.name}."
 
     def not_run(self, args: argparse.Namespace, reason: str) -> int:
         """Leave a page that says why there are no figures."""
@@ -117,6 +132,7 @@ class Study:
             "provenance": origin,
             "seconds": seconds,
             "limits": self.limits,
+            "size": self.size(args),
             "tables": [asdict(table) for table in self.tables],
             "comparisons": [asdict(one) for one in self.comparisons],
             "raw": self.raw,
@@ -125,7 +141,7 @@ class Study:
         path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         names = [self._drawn(args.out, i, draw) for i, (_, draw) in enumerate(self.figures)]
         page = path.with_suffix(".md")
-        page.write_text(self._page(origin, seconds, names), encoding="utf-8")
+        page.write_text(self._page(origin, seconds, names, self.size(args)), encoding="utf-8")
         print(f"{self.name}: {seconds} s, {page}", flush=True)
         return 0
 
@@ -138,7 +154,7 @@ class Study:
         figure.savefig(out / name, dpi=120)
         return name
 
-    def _page(self, origin: dict[str, Any], seconds: float, names: Sequence[str]) -> str:
+    def _page(self, origin: dict[str, Any], seconds: float, names: Sequence[str], size: str) -> str:
         versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
         lines = [f"# {self.title}", "", f"After: {self.source}.", ""]
         lines += [
@@ -149,13 +165,13 @@ class Study:
             lines += ["Limits:", "", *(f"* {limit}" for limit in self.limits), ""]
         for table in self.tables:
             lines += [f"## {table.title}", "", *markdown(table.columns, table.rows), ""]
-            lines += [table.note, ""] if table.note else []
+            lines += [*([table.note, ""] if table.note else []), size, ""]
         for (title, _), name in zip(self.figures, names, strict=True):
             lines += [f"![{title}]({name})", ""]
         if self.comparisons:
             rows = [(c.claim, c.theirs, c.ours, c.verdict, c.why) for c in self.comparisons]
             columns = ("claim", "publication", "here", "verdict", "why")
-            lines += ["## Beside the publication", "", *markdown(columns, rows), ""]
+            lines += ["## Beside the publication", "", *markdown(columns, rows), "", size, ""]
         return "\n".join(lines)
 
 
@@ -183,9 +199,13 @@ def parser(description: str) -> argparse.ArgumentParser:
     made.add_argument("--cache-dir", type=Path, default=Path("out"), help="where trained victims are kept")
     made.add_argument("--out", type=Path, default=Path("out") / "paper", help="folder of the results")
     made.add_argument("--runs", type=Path, help="folder where the studies of one run share their audits")
-    made.add_argument("--full", action="store_true", help="five seeds, all victims, all data")
+    made.add_argument(
+        "--full",
+        action="store_true",
+        help="five seeds, all victims and all data, but where a study's limits say otherwise",
+    )
     made.add_argument("--seed", type=int, default=0, help="the first seed")
-    made.add_argument("--hub", action="store_true", help="the papers' models and data from a hub")
+    made.add_argument("--hub", action="store_true", help="texts: the papers' models and data from a hub")
     return made
 
 

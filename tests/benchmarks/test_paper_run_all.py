@@ -140,14 +140,37 @@ def test_a_page_tells_claims_limits_and_provenance(tmp_path: Path) -> None:
     study.table("Numbers", ["a", "b"], [[1, "x|y"]], "a note")
     study.figure("A figure", lambda figure: figure.subplots().plot([0, 1]))
     study.compare("more", "2.3", "2.0", "same", "it holds")
+    study.sizes += ["100 pairs", "100 pairs"]
     assert study.write(args) == 0
     text = (tmp_path / "one.md").read_text(encoding="utf-8")
+    # Under every table, so that a table that is copied carries it.
+    size = "Small size: 1 seed, 100 pairs; see Limits of one."
+    assert f"| 1 | x\\|y |\n\na note\n\n{size}\n" in text
+    assert text.count(size) == 2 and text.endswith(f"{size}\n")
+    content = read(tmp_path, "one")
+    assert content is not None and content["size"] == size
     for part in ("# A title", "* few pairs", "| 1 | x\\|y |", "a note", "![A figure](one.png)", "commit "):
         assert part in text
     assert "| more | 2.3 | 2.0 | same | it holds |" in text
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="verdict 'yes', expected one of same, different"):
         study.compare("more", "2.3", "2.0", "yes", "")
+
+
+def test_the_size_of_a_full_run() -> None:
+    full = parser("").parse_args(["--full"])
+    study = Study("one", "A title", "a paper")
+    assert study.size(full) == "Full size: 5 seeds; see Limits of one."
+    study.n_seeds = 1
+    assert study.size(full) == "Full size: 1 seed; see Limits of one."
+
+
+def test_a_study_without_a_hub_says_so() -> None:
+    study = Study("one", "A title", "a paper")
+    study.without_hub(parser("").parse_args([]))
+    assert not study.limits
+    study.without_hub(parser("").parse_args(["--hub"]))
+    assert study.limits == ["--hub: this study has no hub part; no model or data of a hub is in it."]
 
 
 def test_a_study_that_is_not_run_leaves_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

