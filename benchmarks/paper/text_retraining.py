@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ sys.path.insert(2, str(Path(__file__).resolve().parents[1] / "sst2_victims"))
 
 from paper_lab import charts, texts
 from paper_lab.study import Study, seeds
+from paper_lab.text_fitters import word_fitter
 from paper_lab.texts import NotRunError
+from search_lab import victims
 from search_lab.cases import DataSet, bold, sst2
 from search_lab.victims import TfidfSoftmax
 from sst2_victims.bold import read_bold
@@ -38,6 +40,17 @@ from rif_plugins.victims.base import Victim
 PAIRS = {("sst2", "embedded"): 240}
 """Audited pairs at small size; all that there are where nothing is said."""
 SHORT = {"robust_biased": "TB", "unrobust_fair": "FF", "unrobust_biased": "FB"}
+MINILM_TOKENS = 64
+"""The trainer pads every text to it, and a step costs in proportion."""
+SMALL = (
+    "Small size: TF-IDF alone, which has no seed, and BOLD without the filter alone; the other victims and "
+    "BOLD behind the filter are retrained with --full."
+)
+FULL = (
+    "TF-IDF has no seed and is trained once. The other victims are searched behind the filter alone; word "
+    "networks are trained from scratch, MiniLM goes on from one fine-tuned model (one epoch, rate 2e-5, 64 "
+    "tokens). `before` is one model, whatever the seeds."
+)
 RATES = tuple(f"{target}.found_rate" for target in map(str, TARGETS))
 ALSO = tuple(f"{target}.{kind}" for target in map(str, TARGETS) for kind in ("induced_rate", "natural_rate"))
 
@@ -207,33 +220,55 @@ def courses(args: argparse.Namespace, study: Study) -> list[Course]:
             zip(*read_split(args.data_dir, "train"), strict=True), data.label_names, "SST-2 train"
         )
         for entailment in ("none", "embedded"):
-            audited = _audited(data, entailment, args)
+            audited = _audited(data, entailment, args, study)
             fitter: Fitter = TfidfFitter(data.label_names)
             found.append(Course("sst2", "tfidf", entailment, train, audited, fitter))
-        if args.full and args.glove is not None:
-            found.append(
-                Course("sst2", "cnn", "embedded", train, audited, cnn_fitter(data.label_names, args.glove))
-            )
+        if args.full:
+            found += _networks(data, train, args, study)
     if args.bold is not None:
         data = bold(args.bold)
         splits, names = read_bold(args.bold)
         train = example_set(zip(*splits["train"], strict=True), names, "BOLD, the other half")
         fitter = FunctionFitter("tfidf", lambda rows, labels: TfidfSoftmax.fit(rows, labels), names)
         for entailment in ("none", "embedded") if args.full else ("none",):
-            audited = _audited(data, entailment, args)
+            audited = _audited(data, entailment, args, study)
             found.append(Course("bold", "tfidf", entailment, train, audited, fitter))
         study.limits.append(texts.STAND_IN)
-        if args.full and args.glove is not None:
-            found.append(Course("bold", "cnn", "embedded", train, audited, cnn_fitter(names, args.glove)))
+        if args.full:
+            found += _networks(data, train, args, study)
     if not found:
         raise NotRunError("data absent (name --data-dir or --bold)")
     study.limits.append(texts.WORDS)
-    if not args.full:
-        study.limits.append(
-            "Small size: TF-IDF alone, which has no seed, and BOLD without the filter alone; the CNN and "
-            "BOLD behind the filter are retrained with --full."
-        )
+    study.limits.append(FULL if args.full else SMALL)
     return found
+
+
+def _networks(data: DataSet, train: ExampleSet, args: argparse.Namespace, study: Study) -> Iterator[Course]:
+    """The victims that ``--full`` retrains beside TF-IDF, behind the filter; who is left out is told."""
+    audited = _audited(data, "embedded", args, study)
+    for name in (name for name in victims.NAMES if name != "tfidf"):
+        reason = texts.missing(name, data.name, args, args.seed)
+        if name in victims.NEED_GLOVE and args.glove is None:
+            reason = "there is nothing to train it with (name --glove)"
+        if reason is not None:
+            study.limits.append(f"{data.name}, {name}: not retrained, {reason}.")
+        elif name == "minilm":
+            yield _minilm(data, train, audited, args)
+        else:
+            fitter = word_fitter(name, data.label_names, args.glove)
+            yield Course(data.name, name, "embedded", train, audited, fitter)
+
+
+def _minilm(data: DataSet, train: ExampleSet, audited: ExampleSet, args: argparse.Namespace) -> Course:
+    """MiniLM goes on from its fine-tuned weights, as `rif retrain` trains a Hugging Face model."""
+    from rif_plugins.victims.hugging_face import load_hugging_face
+
+    victims.load("minilm", data.name, args, args.seed)  # fine-tuned here where it is absent
+    folder = str(victims.trained_at("minilm", data.name, args.cache_dir, args.seed))
+    names = data.label_names
+    fitter = FineTuner("minilm", folder, names, epochs=1, max_length=MINILM_TOKENS)
+    victim = load_hugging_face(folder, max_length=MINILM_TOKENS, labels=names)
+    return Course(data.name, "minilm", "embedded", train, audited, fitter, victim)
 
 
 def example_set(rows: Any, names: tuple[str, ...], source: str) -> ExampleSet:
@@ -242,21 +277,13 @@ def example_set(rows: Any, names: tuple[str, ...], source: str) -> ExampleSet:
     return ExampleSet.of([Example(naming.name(*row), *row) for row in rows], names, source)
 
 
-def _audited(data: DataSet, entailment: str, args: argparse.Namespace) -> ExampleSet:
+def _audited(data: DataSet, entailment: str, args: argparse.Namespace, study: Study) -> ExampleSet:
     kept = data.cases if args.full else data.cases[: PAIRS.get((data.name, entailment))]
-    return texts.examples_of(kept, data)
-
-
-def cnn_fitter(names: tuple[str, ...], glove: Path) -> FunctionFitter:
-    """Trains the word CNN of the benchmark."""
-
-    def fit(rows: list[str], labels: list[int], seed: int) -> Callable[[list[str]], Any]:
-        from sst2_victims.cnn import train
-
-        options = {"epochs": 6, "batch_size": 50, "filters": 64, "learning_rate": 1e-3, "seed": seed % 2**31}
-        return train(rows, labels, len(names), glove, argparse.Namespace(**options))[0]
-
-    return FunctionFitter("cnn", fit, names)
+    audited = texts.examples_of(kept, data)
+    study.sizes.append(
+        f"{len(audited)} {data.name} examples{' behind the filter' if entailment != 'none' else ''}"
+    )
+    return audited
 
 
 def _hub_courses(args: argparse.Namespace, study: Study) -> list[Course]:

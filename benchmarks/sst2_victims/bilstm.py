@@ -47,8 +47,14 @@ class _Network(nn.Module):  # type: ignore[misc]
         return self.output(self.dropout(states.amax(dim=1)))
 
 
-def train(texts: Sequence[str], labels: Sequence[int], n_labels: int, args: argparse.Namespace) -> WordVictim:
-    """Fit a network."""
+def train(
+    texts: Sequence[str],
+    labels: Sequence[int],
+    n_labels: int,
+    args: argparse.Namespace,
+    weights: Sequence[float] | None = None,
+) -> WordVictim:
+    """Fit a network; ``weights`` are of the rows, in the loss."""
     words = vocabulary(texts)
     vectors, _ = glove_vectors(args.glove, words)
     network = _Network(len(words) + 2, n_labels, vectors.shape[1], args.units)
@@ -56,7 +62,7 @@ def train(texts: Sequence[str], labels: Sequence[int], n_labels: int, args: argp
         network.embedding.weight[2:] = torch.from_numpy(vectors)
         network.embedding.weight[UNKNOWN] = torch.from_numpy(vectors.mean(axis=0))
     victim = WordVictim(words, network)
-    fit(victim, texts, labels, args)
+    fit(victim, texts, labels, args, weights)
     return victim
 
 

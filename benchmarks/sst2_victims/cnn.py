@@ -127,10 +127,24 @@ def glove_vectors(folder: Path, words: Sequence[str]) -> tuple[NDArray[np.float3
     return rows, len(known)
 
 
+def loss_of(logits: Any, labels: Sequence[int], weights: Sequence[float] | None) -> Any:
+    """Cross entropy of a batch: the mean over its rows, by their weights where there are some."""
+    target = torch.tensor(labels)
+    if weights is None:
+        return nn.functional.cross_entropy(logits, target)
+    share = torch.tensor(weights)
+    return (share * nn.functional.cross_entropy(logits, target, reduction="none")).sum() / share.sum()
+
+
 def train(
-    texts: Sequence[str], labels: Sequence[int], n_labels: int, glove: Path, args: argparse.Namespace
+    texts: Sequence[str],
+    labels: Sequence[int],
+    n_labels: int,
+    glove: Path,
+    args: argparse.Namespace,
+    weights: Sequence[float] | None = None,
 ) -> tuple[WordCNN, int]:
-    """Fit a network; also the number of words that GloVe knows."""
+    """Fit a network; also the number of words that GloVe knows. ``weights`` are of the rows, in the loss."""
     torch.manual_seed(args.seed)
     vocabulary = sorted({token for text in texts for token in tokens(text)})
     vectors, n_known = glove_vectors(glove, vocabulary)
@@ -148,7 +162,8 @@ def train(
         for start in range(0, len(order), args.batch_size):
             batch = order[start : start + args.batch_size]
             logits = network(victim.ids([texts[i] for i in batch]))
-            loss = nn.functional.cross_entropy(logits, torch.tensor([labels[i] for i in batch]))
+            shares = None if weights is None else [weights[i] for i in batch]
+            loss = loss_of(logits, [labels[i] for i in batch], shares)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

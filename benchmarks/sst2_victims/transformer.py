@@ -49,15 +49,21 @@ class _Network(nn.Module):  # type: ignore[misc]
         return self.output(self.dropout((states * real).sum(dim=1) / real.sum(dim=1)))
 
 
-def train(texts: Sequence[str], labels: Sequence[int], n_labels: int, args: argparse.Namespace) -> WordVictim:
-    """Fit a network."""
+def train(
+    texts: Sequence[str],
+    labels: Sequence[int],
+    n_labels: int,
+    args: argparse.Namespace,
+    weights: Sequence[float] | None = None,
+) -> WordVictim:
+    """Fit a network; ``weights`` are of the rows, in the loss."""
     words = vocabulary(texts, min_count=2)
     network = _Network(len(words) + 2, n_labels, args.width, args.layers)
     with torch.no_grad():
         network.embedding.weight[1:].mul_(0.1)
         network.positions.weight.mul_(0.1)
     victim = WordVictim(words, network)
-    fit(victim, texts, labels, args)
+    fit(victim, texts, labels, args, weights)
     return victim
 
 

