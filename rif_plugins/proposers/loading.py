@@ -32,6 +32,15 @@ _BETWEEN = re.compile(rf"\s*[,+]\s*(?=(?:{'|'.join(KINDS)}))")
 _RANKED_BY = re.compile(r"\s*&\s*(?=masked-lm:)")
 
 
+def single_proposers(spec: str) -> tuple[str, ...]:
+    """The names of all proposers that work together in a specification, rankers among them.
+
+    >>> single_proposers("wordnet, llm:a & masked-lm:b+c")
+    ('wordnet', 'llm:a', 'masked-lm:b+c')
+    """
+    return tuple(name for part in _BETWEEN.split(spec.strip()) for name in _RANKED_BY.split(part))
+
+
 @dataclass(frozen=True, slots=True)
 class _Options:
     # Members of several, and what is ranked, keep all; `n_kept` is the cap of the whole.

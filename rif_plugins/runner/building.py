@@ -15,7 +15,7 @@ from rif_plugins.entailment import EntailmentFilter, load_scorer
 from rif_plugins.errors import UsageError
 from rif_plugins.examples.base import ExampleSet
 from rif_plugins.examples.loading import load_examples
-from rif_plugins.proposers import Proposer, load_proposer
+from rif_plugins.proposers import Proposer, settings_proposer
 from rif_plugins.runner import language_models
 from rif_plugins.runner.language_models import ConfirmingEngine, LanguageModels
 from rif_plugins.runner.options import AuditOptions
@@ -174,13 +174,11 @@ def build_proposer(options: AuditOptions, parts: Parts) -> Proposer:
         return parts.proposer
     lexicon, settings = parts.source.lexicon, options.settings
     protected = {word.casefold() for word in options.protect}
-    parts.proposer = load_proposer(
-        settings.proposer,
-        max_candidates=settings.max_candidates,
+    parts.proposer = settings_proposer(
+        settings,
         protected=lambda word: lexicon.is_sensitive(word) or word.casefold() in protected,
         chat_models=parts.models,
         store=parts.store,
-        seed=settings.seed,
     )
     return parts.proposer
 

@@ -13,6 +13,7 @@ from rif_plugins.core.example_sweep import SweepPlan
 from rif_plugins.core.outcomes import ALL_TARGETS
 from rif_plugins.core.reach import ReachSettings, optimism_for
 from rif_plugins.errors import UsageError
+from rif_plugins.proposers.loading import single_proposers
 from rif_plugins.settings import Settings
 
 if TYPE_CHECKING:
@@ -166,10 +167,10 @@ def parse_labels(
 def proposing_models(proposer: str) -> tuple[str, ...]:
     """The language models that a proposer asks.
 
-    >>> proposing_models("wordnet, llm:a, phrases:llm:gguf:b.gguf")
+    >>> proposing_models("wordnet+llm:a&masked-lm:m, phrases:llm:gguf:b.gguf")
     ('llm:a', 'llm:gguf:b.gguf')
     """
-    names = (part.strip().removeprefix("phrases:") for part in proposer.split(","))
+    names = (name.removeprefix("phrases:") for name in single_proposers(proposer))
     return tuple(name for name in names if name.startswith("llm:"))
 
 

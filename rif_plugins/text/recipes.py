@@ -67,9 +67,7 @@ class RIFairRecipe(AttackRecipe):
             victim_output=settings.victim_output,
             seed=settings.seed,
         )
-        transformation = ProposedWordSwap(
-            settings.proposer, lexicon=source.lexicon, max_candidates=settings.max_candidates
-        )
+        transformation = ProposedWordSwap(lexicon=source.lexicon, settings=settings)
         constraints = [
             RepeatModification(),
             SensitiveTokenProtection(source.lexicon),

@@ -20,6 +20,7 @@ from rif_plugins.core.run_fields import check_configuration, check_summary
 from rif_plugins.core.run_result import RunResult
 from rif_plugins.errors import DataError, UsageError
 from rif_plugins.llm import ChatFailure, ChatRequest
+from rif_plugins.proposers.asking import ProposerWarning
 from rif_plugins.runner.building import build_parts, build_sweep, decides_filter_first
 from rif_plugins.runner.judging import run_judges
 from rif_plugins.runner.language_models import WINDOW, ConfirmingEngine, LanguageModels, with_own_checks
@@ -282,6 +283,19 @@ def test_own_checks_take_the_place_of_others() -> None:
     victim = Victim("v", len, own_checks=own)
     assert with_own_checks(victim, checks) == [checks[0], *own]
     assert with_own_checks(Victim("v", len), checks) == checks
+
+
+def test_the_temperature_is_that_of_the_proposer_alone(
+    answer: Callable[[Script], Models], run: Callable[..., RunResult]
+) -> None:
+    loaded = answer(
+        lambda request: "{}" if "Data:" in request.messages[-1].content else keyword_script()(request)
+    )
+    with pytest.warns(ProposerWarning, match="holds nothing that was asked for"):
+        run(proposer="llm:words", llm_temperature=1.5)
+    asked = {model.name: {request.temperature for request in model.requests} for model in loaded}
+    assert asked.pop("llm:words") == {1.5}
+    assert asked and all(1.5 not in temperatures for temperatures in asked.values())
 
 
 def test_models_share_one_budget(answer: Callable[[Script], Models]) -> None:

@@ -86,6 +86,22 @@ def test_the_limit_of_calls_holds_for_a_language_model(
     assert texts and all("awful" in text for text in texts)
 
 
+def test_keywords_of_a_recipe_reach_its_language_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from fakes.text_world import KeywordWrapper
+
+    from rif_plugins.text.recipes import RIFairRobustBiased
+
+    with proposing(monkeypatch, tmp_path, cache="off") as server:
+        attack = RIFairRobustBiased.build(
+            KeywordWrapper(), proposer="llm:m", max_llm_calls=1, llm_temperature=0.3, entailment="none"
+        )
+        with pytest.warns(ProposerWarning, match="the 1 calls of the run are used up"):
+            transform(attack.transformation, AttackedText(TWO))
+    assert [body["temperature"] for body in server.bodies] == [0.3]
+
+
 def test_swap_gives_the_similar_texts_and_keeps_attributes() -> None:
     text = AttackedText("A man and his son ran.")
     (new,) = SensitiveTokenSwap(attributes=["gender"])(text)
