@@ -13,7 +13,7 @@ import unicodedata
 
 from rif_plugins.core.letter_case import case_pattern, fit_case
 from rif_plugins.proposers.base import TokenContext
-from rif_plugins.proposers.closed_classes import PREPOSITIONS
+from rif_plugins.proposers.closed_classes import POSSESSIVES, PREPOSITIONS, PRONOUNS
 from rif_plugins.proposers.inflection import inflect, lemmas, tags
 from rif_plugins.proposers.readings import readings
 
@@ -148,6 +148,8 @@ def _inflected(token: str, candidate: str, previous: str, following: str, is_pos
     if pos not in "nv" or (pos == "n" and not PREPOSITIONS.isdisjoint(words)):
         return candidate
     head = words[0 if pos == "v" else -1]
+    if head in PRONOUNS or head in POSSESSIVES:
+        return candidate  # "shes" would hide a sensitive word from the guard
     has = {tag for lemma in lemmas(head, pos) for tag in tags(head, lemma, pos)}
     # A form that can be what is wanted stays, as does a word of another kind: the filter decides.
     if head not in lemmas(head, pos) or any(tag in has for _, tag in wanted):

@@ -38,7 +38,7 @@ WARNING = "rif: llm:m proposed nothing for a sentence: "
 JUNK = [
     *("HACKED\x1b[2J", "ha\x00cked", "x" * 5000, "z" * 41, "one two three four", "a\nb", "\u202efine"),
     *("<script>alert(2)</script>", "<b>fine</b>", "&lt;img&gt;", "http://a.example", "fіne", "not", "never"),
-    *("woman", "girls", "black", "gay", "7", "seven", "", "   ", "drop; table", "{text}"),
+    *("woman", "girls", "she", "his", "him", "gay", "7", "seven", "", "   ", "drop; table", "{text}"),
 ]
 
 Body = dict[str, Any]
