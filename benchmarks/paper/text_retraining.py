@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
@@ -95,7 +96,8 @@ def taught(course: Course, plan: RetrainPlan, **options: Any) -> RetrainResult:
         victim = course.fitter.fit(TrainingRows(texts_of, labels, (1.0,) * len(labels)), plan.seed, None)
     settings = {"entailment": course.entailment, "sensitive": "gender", "cache": "off"}
     run = audit(victim, course.audited, targets=tuple(map(str, TARGETS)), **{**settings, **options})
-    return retrain(run, course.train, course.fitter, plan, victim=victim, tell=say)
+    with TemporaryDirectory() as folder:  # of the trained networks
+        return retrain(run, course.train, course.fitter, plan, victim=victim, out=Path(folder), tell=say)
 
 
 def report(study: Study, results: dict[str, RetrainResult]) -> None:

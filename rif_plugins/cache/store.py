@@ -105,8 +105,10 @@ class SQLiteStore:
         self.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):
+        try:  # at the end of a program the modules that a context manager needs may be gone
             self.close()
+        except Exception:
+            return
 
     def __getstate__(self) -> dict[str, Any]:
         return {"folder": self.folder, "max_bytes": self.max_bytes, "is_broken": self.is_broken}

@@ -8,7 +8,7 @@ from typing import Protocol
 from rif_plugins.core.stores import PredictionStore
 from rif_plugins.llm import CallSettings, ChatModel, ChatModels
 from rif_plugins.proposers.base import Proposer
-from rif_plugins.proposers.loading import load_proposer
+from rif_plugins.proposers.loading import load_proposer, single_proposers
 
 
 class ProposerSettings(CallSettings, Protocol):
@@ -69,7 +69,7 @@ def settings_proposer(
 def asks_models(spec: str) -> bool:
     """Whether a proposer asks models whose answers a store can keep.
 
-    >>> asks_models("wordnet"), asks_models("wordnet,phrases:llm:a"), asks_models("wordnet&masked-lm:b")
+    >>> asks_models("table:llm:a.csv"), asks_models("wordnet,phrases:llm:a"), asks_models("masked-lm:b")
     (False, True, True)
     """
-    return "llm:" in spec or "masked-lm:" in spec
+    return any(name.startswith(("llm:", "phrases:llm:", "masked-lm:")) for name in single_proposers(spec))

@@ -73,7 +73,9 @@ class MaskedLMProposer(BaseProposer):
             raise UsageError(f"top_k and batch_size must be at least 1, got {top_k} and {batch_size}")
         if not 0 <= floor < 1:
             raise UsageError(f"floor must be at least 0 and below 1, got {floor}")
-        self.name = f"masked-lm:{source}"
+        folder = Path(source).expanduser()
+        # Records name it, and they should not tell where it lies.
+        self.name = f"masked-lm:{folder.name if folder.is_dir() else source}"
         self.source = source
         self.top_k = top_k
         self.floor = floor

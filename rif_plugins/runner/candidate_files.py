@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from rif_plugins.errors import DataError, UsageError
+from rif_plugins.proposers.asking import DEFAULT_TEMPERATURE
 from rif_plugins.reports.output_file import write_whole
 from rif_plugins.runner.result_log import claimed_file
 
@@ -207,6 +208,8 @@ class CandidateFile:
     def _refuse_another(self, earlier: Mapping[str, Any]) -> None:
         for name in sorted({*earlier, *self.configuration}):
             before, now = earlier.get(name), self.configuration.get(name)
+            if name == "llm_temperature" and name not in earlier:
+                before = DEFAULT_TEMPERATURE if now is not None else None  # what older releases drew with
             if before == now or name in _FREE or (name in _LATER and not before):
                 continue
             if name in _LATER:

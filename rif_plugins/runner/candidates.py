@@ -28,6 +28,7 @@ from rif_plugins.runner.answer_watch import AnswerWatch
 from rif_plugins.runner.candidate_files import CandidateFile
 from rif_plugins.runner.candidate_rows import CandidateCounts, Row, RowMaker
 from rif_plugins.runner.language_models import LanguageModels
+from rif_plugins.runner.options import proposing_models
 from rif_plugins.settings import Settings
 from rif_plugins.similar import PairSource
 from rif_plugins.similar.pair_source import embedded_and
@@ -196,7 +197,7 @@ class CandidateBuild:
             "lexicon_version": self.source.lexicon.version,
             "counterparts": settings.counterparts,
             "seed": settings.seed,
-            "llm_temperature": settings.llm_temperature if "llm:" in settings.proposer else None,
+            "llm_temperature": settings.llm_temperature if proposing_models(settings.proposer) else None,
             "all_texts": options.all_texts,
             "similar_texts": options.similar_texts,
             "keep_refused": options.keep_refused,

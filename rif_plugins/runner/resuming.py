@@ -9,7 +9,8 @@ from typing import Any
 from rif_plugins.core.run_fields import check_configuration
 from rif_plugins.core.run_result import RESULTS_FILE, RUN_FILE, read_json
 from rif_plugins.errors import UsageError
-from rif_plugins.runner.options import AuditOptions
+from rif_plugins.proposers.asking import DEFAULT_TEMPERATURE
+from rif_plugins.runner.options import AuditOptions, proposing_models
 
 # What decides the records; paths of the cache, batch sizes and dates do not.
 _SAME = (
@@ -32,8 +33,8 @@ _FREE_SETTINGS = (
     # A judge looks at finished records; a limit or a price decides none.
     *("judge", "judge_sample", "max_llm_calls", "llm_prompt_price", "llm_completion_price"),
 )
-# Decide nothing where the proposer asks no language model.
-_OF_PROPOSING_MODELS = ("llm_temperature",)
+# Settings of language models as proposers, with what they were in releases that do not say it.
+_OF_PROPOSING_MODELS = {"llm_temperature": DEFAULT_TEMPERATURE}
 _FREE_OPTIONS = ("filter_first", "device", "data", "limit", "offset", "prompt", "victim_timeout")
 
 
@@ -87,10 +88,12 @@ def _refuse_another(earlier: Mapping[str, Any], now: Mapping[str, Any], out: Pat
             continue
         if earlier.get(name) != now.get(name):
             raise _other_run(out, name, earlier.get(name), now.get(name))
-    is_asking = "llm:" in str((now.get("settings") or {}).get("proposer"))
+    is_asking = bool(proposing_models(str((now.get("settings") or {}).get("proposer"))))
     free_settings = _FREE_SETTINGS if is_asking else (*_FREE_SETTINGS, *_OF_PROPOSING_MODELS)
     for part, free in (("settings", free_settings), ("options", _FREE_OPTIONS)):
         before, after = earlier.get(part) or {}, now.get(part) or {}
+        if part == "settings":
+            before = {**_OF_PROPOSING_MODELS, **before}
         for name in sorted(set(before) | set(after)):
             if name not in free and before.get(name) != after.get(name):
                 raise _other_run(out, name, before.get(name), after.get(name))

@@ -209,12 +209,14 @@ class _Words:
             for context, candidates in zip(contexts, answers, strict=True):
                 place = (context.start, context.end)
                 self.found[place] = _texts(candidates)
-                self.sources[place] = {c.text: c.source for c in reversed(candidates)}
+                self.sources[place] = {
+                    c.text: c.source for c in reversed(candidates) if isinstance(c.source, str)
+                }
         return self.found.get((start, end), ())
 
     def _asked(self, contexts: Sequence[TokenContext]) -> list[tuple[Candidate, ...]]:
         with _asking(self.proposer, self.clock, self.task):
-            found = self.proposer.propose(contexts)
+            found = [tuple(candidates) for candidates in self.proposer.propose(contexts)]
         self.task.n_proposer_calls += len(contexts)
         return found
 

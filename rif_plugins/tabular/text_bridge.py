@@ -197,6 +197,10 @@ class RIFairTextAttack(EvasionAttack):
                 self._store.close()
         return records
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Settings only: proposer and store are made again in the other process."""
+        return {**self.__dict__, "_proposer": self._objects.get("proposer"), "_store": None}
+
     def _check_params(self) -> None:
         super()._check_params()
         given = {name: getattr(self, name) for name in _SETTINGS}

@@ -100,7 +100,8 @@ def augment(
         weight: Weight of every row.
         max_rows: Most rows; where there are more, a seeded choice of findings that takes the targets in turn.
             A pair is not cut in two, unless it is the only one.
-        held_out: Texts that no row may hold, such as :class:`~rif_plugins.training.holdout.HeldOutTexts`.
+        held_out: Texts that no row may hold, such as :class:`~rif_plugins.training.holdout.HeldOutTexts`; a
+            finding on one of them teaches nothing, since its edited texts are as good as the text.
         known: Labels of texts that are trained on anyway, by normalised text: they are not contradicted.
         seed: Seed of that choice.
 
@@ -111,11 +112,13 @@ def augment(
     found = [r for r in records if r.is_found and r.target in targets and r.label is not None]
     picker: Picker[AugmentedRow] = Picker(known)
     order = in_turn(found, targets, seed, id_of=lambda r: r.id, target_of=lambda r: r.target)
-    for row in (row for record in order for row in _rows_of(record, weight)):
-        if row.text in held_out:
-            picker.left_out["held out"] += 1
-        else:
-            picker.add(normalised(row.text), row)
+    for record in order:
+        is_closed = record.original in held_out or record.similar in held_out
+        for row in _rows_of(record, weight):
+            if is_closed or row.text in held_out:
+                picker.left_out["held out"] += 1
+            else:
+                picker.add(normalised(row.text), row)
     rows = picker.rows(max_rows, [record.id for record in found])
     return Augmentation(rows, len(found), dict(picker.left_out))
 

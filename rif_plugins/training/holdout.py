@@ -110,7 +110,7 @@ class UntaughtTexts(HeldOutTexts):
         super().__init__(tested, records)
         self._mask = mask
         self._masks = {normalised(mask(text)) for text in tested if text.strip()}
-        known = {normalised(text) for text in tested}
+        known = {normalised(text) for text in tested} - {""}
         for record in audited:
             pair = {normalised(record.original), normalised(record.similar)}
             self._texts |= pair if pair & known else set()

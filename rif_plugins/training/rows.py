@@ -197,7 +197,7 @@ def augment_rows(
         label_of: Class number that the rows of a record are taught with: that of the row in the data, by the
             rule of this package. None leaves the record out.
         selection: Which rows; by default both sides of all of them.
-        held_out: Individuals that no row may be.
+        held_out: Individuals that no row may be; a violation near one of them teaches nothing.
         known: Labels of rows that are trained on anyway, by :func:`row_key`: they are not contradicted.
     """
     chosen = selection or RowSelection()
@@ -214,8 +214,9 @@ def augment_rows(
         if reason := _refused(record, chosen):
             picker.left_out[reason] += len(chosen.sides)
             continue
+        is_closed = held_out is not None and record["original"] in held_out
         for row in _rows_of(record, labels[record["id"]], chosen):
-            if held_out is not None and row.values in held_out:
+            if is_closed or (held_out is not None and row.values in held_out):
                 picker.left_out["held out"] += 1
             else:
                 picker.add(row_key(row.values), row)

@@ -50,6 +50,21 @@ def test_values_come_back_in_order_and_outlive_the_store(store: SQLiteStore) -> 
     assert isinstance(store, PredictionStore)
 
 
+def test_a_store_that_is_left_open_ends_a_program_in_silence(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from rif_plugins.cache.store import SQLiteStore\n"
+        "store = SQLiteStore(Path(sys.argv[1]))\n"
+        "store.get_many([b'a' * 16])\n"
+        "store.cycle = store\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_thousands_of_keys(store: SQLiteStore) -> None:
     values = {key: b"%d" % i for i, key in enumerate(keys(5001))}
     store.set_many(values)

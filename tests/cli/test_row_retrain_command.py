@@ -41,6 +41,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("row-retrain")
     write(folder / "train.csv", 200, 1)
     write(folder / "searched.csv", 80, 2)
+    write(folder / "test.csv", 60, 3)
     (folder / "model.py").write_text(MODEL, encoding="utf-8")
     code = main(
         [
@@ -59,11 +60,11 @@ def arguments(world: Path, out: Path, *more: str, model: str = "model.py") -> li
 
 
 def test_a_table_and_files(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = ("--test", str(world / "searched.csv"), "--weight", "2", "--targets", "robust_biased")
+    more = ("--test", str(world / "test.csv"), "--weight", "2", "--targets", "robust_biased")
     assert main(arguments(world, tmp_path, *more)) == 0
     printed = capsys.readouterr()
     assert "seeds that were not taught, searched afresh" in printed.out
-    assert "clean rows: 80" in printed.out
+    assert "clean rows: 60" in printed.out
     assert "any induced" in printed.out
     assert "clean fairness" in printed.out
     assert "(paired, over seeds) leaves out zero" in printed.out
@@ -78,6 +79,13 @@ def test_a_table_and_files(world: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert {row["target"] for row in rows} == {"robust_biased"}
     assert main(arguments(world, tmp_path)) == 2
     assert "holds an earlier retraining: give another folder" in capsys.readouterr().err
+
+
+def test_rows_that_test_teach_nothing(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(world, tmp_path, "--test", str(world / "searched.csv"))) == 2
+    assert "rows are of data that test: give other --test data, or none" in capsys.readouterr().err
 
 
 def test_the_searched_rows_may_be_the_training_data(

@@ -243,9 +243,13 @@ def real_gguf() -> Path:
 # What a small model answers may be of no use: that is a warning and no exception.
 @pytest.mark.filterwarnings("default::rif_plugins.proposers.asking.ProposerWarning")
 def test_a_real_model_proposes_for_a_token(real_gguf: Path) -> None:
-    proposer = load_proposer(f"llm:gguf:{real_gguf}", max_candidates=5, temperature=0.0)
+    model = load_chat_model(f"llm:gguf:{real_gguf}", budget=CallBudget())
+    proposer = load_proposer(
+        f"llm:gguf:{real_gguf}", max_candidates=5, temperature=0.0, chat_models=lambda _: model
+    )
     text = "It was good."
     (found,) = proposer.propose([TokenContext(text, 7, 11)])
+    assert model.budget.n_calls == 1
     assert isinstance(found, tuple) and len(found) <= 5
     assert all(candidate.source == f"llm:gguf:{real_gguf.name}" for candidate in found)
 

@@ -64,7 +64,7 @@ def oracle(folder: Path, masked: str) -> list[str]:
 def propose(folder: Path, text: str, token: str, **options: object) -> list[str]:
     proposer = MaskedLMProposer(str(folder), top_k=99, floor=0.0, max_candidates=None, **options)  # type: ignore[arg-type]
     (found,) = proposer.propose([at(text, token)])
-    assert {candidate.source for candidate in found} <= {f"masked-lm:{folder}"}
+    assert {candidate.source for candidate in found} <= {f"masked-lm:{Path(folder).name}"}
     return [candidate.text for candidate in found]
 
 

@@ -487,6 +487,14 @@ def test_another_temperature_is_another_table(tmp_path: Path) -> None:
     assert made.configuration()["llm_temperature"] == 1.2
     with pytest.raises(UsageError, match=r"begun with another llm_temperature \(1\.2, now 0\.3\)"):
         written("llm:m", 0.3, resume=True)
+    # Tables of releases that had no such setting were drawn with 0.7.
+    file = tmp_path / "l.run.json"
+    state = json.loads(file.read_text(encoding="utf-8"))
+    del state["configuration"]["llm_temperature"]
+    file.write_text(json.dumps(state), encoding="utf-8")
+    written("llm:m", 0.7, resume=True)
+    with pytest.raises(UsageError, match=r"begun with another llm_temperature \(0\.7, now 0\.3\)"):
+        written("llm:m", 0.3, resume=True)
     # It decides nothing where no language model proposes.
     assert written("wordnet", 1.2).configuration()["llm_temperature"] is None
     written("wordnet", 0.3, resume=True)

@@ -248,6 +248,12 @@ def test_the_temperature_counts_where_a_language_model_proposes(
         return
     with pytest.raises(UsageError, match=r"another llm_temperature \(0\.7, now 1\.5\): repeat its options"):
         earlier_run(tmp_path, now)
+    # Runs of releases that had no such setting drew with 0.7.
+    older = {"schema": "rif-run/1", **configuration()}
+    (tmp_path / RUN_FILE).write_text(json.dumps(older), encoding="utf-8")
+    assert earlier_run(tmp_path, write_configuration) == older
+    with pytest.raises(UsageError, match=r"another llm_temperature \(0\.7, now 1\.5\)"):
+        earlier_run(tmp_path, now)
 
 
 def test_a_broken_line_in_the_middle_is_refused(whole: Whole, tmp_path: Path) -> None:

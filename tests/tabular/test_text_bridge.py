@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -401,3 +402,14 @@ def test_a_lexicon_of_the_user() -> None:
     lexicon = Lexicon.load()
     found = attack(lexicon=lexicon, sensitive=["gender"]).generate_pairs(array(TEXT), np.array([1]))
     assert found.outcome.tolist() == ["robust_biased"]
+
+
+def test_a_copy_makes_its_proposer_again() -> None:
+    made = RIFairTextAttack(estimator(), proposer="wordnet", entailment="none")
+    made._parts()
+    assert made._proposer is not None
+    copied = copy.deepcopy(made)
+    assert copied._proposer is None and copied._store is None
+    assert copied._parts().proposer.name == "wordnet"
+    own = attack()
+    assert isinstance(copy.deepcopy(own)._proposer, Words)

@@ -30,6 +30,19 @@ def finding(name: str, target: str = "robust_biased", *, label: int = 1, status:
     )
 
 
+@pytest.mark.parametrize("tested", ["he ran a", "SHE  ran a"])
+def test_a_finding_on_a_tested_text_teaches_nothing(tested: str) -> None:
+    result = augment([finding("a"), finding("b")], held_out=HeldOutTexts([tested]))
+    assert {row.example for row in result.rows} == {"b"}
+    assert result.left_out == {"held out": 2}
+
+
+def test_a_blank_test_text_closes_nothing() -> None:
+    blank = replace(finding("a", status="skipped"), similar="")
+    closed = UntaughtTexts(["", "t"], mask=str, audited=[blank])
+    assert blank.original not in closed and "t" in closed
+
+
 def test_both_sides_get_the_label_of_the_original() -> None:
     rows = augment([finding("a", label=0)]).rows
     assert [(row.text, row.label, row.side, row.is_edited) for row in rows] == [

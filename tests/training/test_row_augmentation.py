@@ -98,6 +98,13 @@ def test_a_cap_takes_the_targets_in_turn() -> None:
     assert result.rows != augment_rows(records, of_data, RowSelection(max_rows=8, seed=1)).rows
 
 
+def test_what_was_found_near_a_test_row_is_not_taught() -> None:
+    closed = HeldOutRows([{"age": 40, "sex": "f"}], ["sex"])
+    result = augment_rows([finding("a"), finding("b", age=50, moved=51)], of_data, held_out=closed)
+    assert {row.record for row in result.rows} == {"b"}
+    assert result.left_out == {"held out": 2}
+
+
 def test_nobody_who_tests_is_taught() -> None:
     closed = HeldOutRows([{"age": 30, "sex": "m"}], ["sex"], [finding("t", age=60, moved=61)])
     assert len(closed) == 3
