@@ -97,6 +97,11 @@ class VictimEngine:
         """What ``predict`` is read as; ``"auto"`` before the first call."""
         return self._reader.output
 
+    def read_as(self, output: OutputKind) -> None:
+        """Read the answers as another engine has found them to be, unless that is declared or known here."""
+        if self._reader.output == "auto":
+            self._reader.output = output
+
     def use_store(self, store: PredictionStore | None, fingerprint: str | None) -> None:
         """Keep predictions in ``store`` from now on; None for either stops that. Memory starts afresh."""
         self._store = store if fingerprint is not None else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rif_plugins.core.addresses import without_secrets
 from rif_plugins.core.example_sweep import SweepPlan
 from rif_plugins.core.outcomes import ALL_TARGETS
+from rif_plugins.core.predictions import OutputKind
 from rif_plugins.core.reach import ReachSettings, optimism_for
 from rif_plugins.errors import UsageError
 from rif_plugins.proposers.loading import single_proposers
@@ -42,6 +43,8 @@ class AuditOptions:
         filter_first: Whether the filter sees candidates before the victim; None decides by measuring.
         victim_timeout: Seconds after which a call of the victim is given up; None waits. With it the victim
             runs in a process of its own.
+        found_output: What the checks found the victim's answers to be, for workers: each would else decide by
+            its own first texts. Not part of ``run.json``.
     """
 
     model: str
@@ -65,6 +68,7 @@ class AuditOptions:
     filter_first: bool | None = None
     prompt: Path | None = None
     victim_timeout: float | None = None
+    found_output: OutputKind = "auto"
 
     def plan(self) -> SweepPlan:
         """Targets and search settings."""
@@ -99,6 +103,7 @@ class AuditOptions:
         """Plain values for ``run.json``, the settings among them."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         values["settings"] = dataclasses.asdict(self.settings)
+        del values["found_output"]
         plain: dict[str, Any] = _plain(values)
         return plain
 

@@ -77,6 +77,7 @@ class Session:
     def _batches(self, place: Place) -> Generator[list[Record], None, None]:
         options, parts = self.audit.options, self.audit.parts
         if place.is_spread:
+            options = replace(options, found_output=parts.engine.output)
             close_parts(parts)
             for shard in run_workers(options, self.todo, place.workers, start=place.start):
                 self.cost = self.cost + shard.cost

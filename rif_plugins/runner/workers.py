@@ -40,6 +40,7 @@ class ShardWorker:
 
     def __init__(self, options: AuditOptions) -> None:
         self._parts = build_guarded_parts(options)
+        self._parts.engine.read_as(options.found_output)
         self._sweep = build_sweep(options, self._parts)
 
     def __call__(self, shard: Shard) -> ShardResult:

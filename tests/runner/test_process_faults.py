@@ -192,3 +192,11 @@ def test_what_ends_the_run_in_a_worker_ends_it_here(tmp_path: Path) -> None:
     faulty(tmp_path, "return [[5.0, -7.0]] * len(texts)")
     with pytest.raises(VictimError, match="values that are no probabilities"):
         Audit.prepare(audit_options(tmp_path, ROWS)).run(tmp_path / "out", workers=2)
+
+
+def test_workers_read_answers_as_the_checks_did(tmp_path: Path) -> None:
+    """Also a worker whose first answers could be logits."""
+    faulty(tmp_path, "return [[5.0, -7.0]] * len(texts)")
+    bad = [row for row in TEXTS if BAD in row[0]]
+    with pytest.raises(VictimError, match="values that are no probabilities"):
+        Audit.prepare(audit_options(tmp_path, bad)).run(tmp_path / "out", workers=2)
