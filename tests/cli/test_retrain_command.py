@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes.retraining_world import rows, table
 
 from rif_plugins.cli.main import main
-from tests.fakes.retraining_world import rows, table
 
 MODEL = """
 from rif_plugins.victims.tfidf_fitting import fit_tfidf

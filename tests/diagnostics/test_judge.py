@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fakes.chat_models import ScriptedChatModel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +26,6 @@ from rif_plugins.diagnostics.judge_answers import (
 )
 from rif_plugins.errors import UsageError
 from rif_plugins.llm import CallBudget, ChatFailure, ChatReply, ChatRequest
-from tests.fakes.chat_models import ScriptedChatModel
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
+from fakes.chat_models import ScriptedChatModel
 
 from rif_plugins.errors import UsageError
 from rif_plugins.llm import (
@@ -17,7 +18,6 @@ from rif_plugins.llm import (
     StoredChatModel,
     load_chat_model,
 )
-from tests.fakes.chat_models import ScriptedChatModel
 
 
 class Store:

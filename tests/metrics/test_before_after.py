@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from fakes.run_records import failed_example, skipped, sweep
 
 from rif_plugins.core.results import Record
 from rif_plugins.errors import UsageError
 from rif_plugins.metrics.before_after import Change, changes, rate_counts
-from tests.fakes.run_records import failed_example, skipped, sweep
 
 
 def records(finals: list[str], cleans: list[str] | None = None) -> list[Record]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from fakes.chat_models import ScriptedChatModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,6 @@ from rif_plugins.proposers.asking import UNREADABLE, ProposerWarning
 from rif_plugins.proposers.fitting import clean, fitted_word
 from rif_plugins.proposers.language_model import LanguageModelProposer, stored_language_model_proposer
 from rif_plugins.proposers.prompts import prompt_version, read_substitutes, substitutes_messages
-from tests.fakes.chat_models import ScriptedChatModel
 
 LISTS = {
     "good": ["fine", "decent", "Good", "not bad"],

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fakes.chat_models import ScriptedChatModel
 
 from rif_plugins.errors import UsageError
 from rif_plugins.proposers import (
@@ -16,7 +17,6 @@ from rif_plugins.proposers import (
     WordNetProposer,
     load_proposer,
 )
-from tests.fakes.chat_models import ScriptedChatModel
 
 FILM = TokenContext("the film ends", 4, 8)
 

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
+from fakes.chat_models import ScriptedChatModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from rif_plugins.proposers.asking import UNREADABLE, ProposerWarning
 from rif_plugins.proposers.fitting import fitted_phrase
 from rif_plugins.proposers.paraphrases import PhraseProposer
 from rif_plugins.proposers.prompts import paraphrases_messages, read_paraphrases
-from tests.fakes.chat_models import ScriptedChatModel
 
 TEXT = "The nurse took care of her patients. As a matter of fact, it went well."
 LISTED = {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.retraining_world import rows, table
 
 from rif_plugins import audit
 from rif_plugins.core.run_result import RunResult
@@ -24,7 +25,6 @@ from rif_plugins.runner.retraining import RetrainPlan, retrain
 from rif_plugins.training.holdout import held_out_originals, normalised
 from rif_plugins.victims.base import Victim
 from rif_plugins.victims.tfidf_fitting import fit_tfidf
-from tests.fakes.retraining_world import rows, table
 
 NAMES = ("bad", "good")
 
