@@ -60,7 +60,7 @@ test-min: $(MIN_VENV)/.installed
 $(MIN_VENV)/.installed: pyproject.toml setup.cfg setup.py constraints-min.txt
 	test -x $(MIN_VENV)/bin/python || $(PYTHON) -m venv $(MIN_VENV)
 	$(MIN_VENV)/bin/python -m pip install --disable-pip-version-check --quiet -c constraints-min.txt -e . \
-	  build hypothesis onnx pytest pytest-cov pytest-timeout setuptools
+	  build hypothesis onnx openai pytest pytest-cov pytest-timeout setuptools
 	touch $@
 
 # Hostile input for FUZZ_SECONDS (300); FUZZ_ONLY=part of a target's name. A failure is printed with its input.
