@@ -205,7 +205,7 @@ def retrain(
 def tested_note(rows: Augmentation | RowAugmentation) -> str:
     """How many rows could teach nothing because they test, for the message that nothing is left."""
     number = rows.left_out.get("held out", 0)
-    return f" ({number} rows are of data that test: give other --test data, or none)" if number else ""
+    return f" ({number} rows are of data that test; --test, where given, needs other data)" if number else ""
 
 
 def _mask_of(settings: Settings) -> Callable[[str], str]:

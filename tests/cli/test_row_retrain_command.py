@@ -85,7 +85,7 @@ def test_rows_that_test_teach_nothing(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments(world, tmp_path, "--test", str(world / "searched.csv"))) == 2
-    assert "rows are of data that test: give other --test data, or none" in capsys.readouterr().err
+    assert "rows are of data that test; --test, where given, needs other data" in capsys.readouterr().err
 
 
 def test_the_searched_rows_may_be_the_training_data(

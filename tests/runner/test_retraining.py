@@ -132,7 +132,7 @@ def test_a_test_that_holds_all_that_could_be_taught_is_told(
     plan = RetrainPlan(has_control=False)
     free = retrain(run, train, TfidfFitter(NAMES), plan, victim=before).augmentation
     everything = example_set([(row.text, row.label) for row in free.rows])
-    with pytest.raises(UsageError, match=r"no finding to learn from \(\d+ rows are of data that test: "):
+    with pytest.raises(UsageError, match=r"no finding to learn from \(\d+ rows are of data that test; "):
         retrain(run, train, TfidfFitter(NAMES), plan, victim=before, test=everything)
 
 
