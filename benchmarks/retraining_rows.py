@@ -92,11 +92,16 @@ def over_control(found: Tested) -> dict[str, dict[str, Change]]:
                 [[]],
                 extra={rate: ([c[rate] for c in found[CONTROL]], [c[rate] for c in runs]) for rate in RATES},
             )
-            if change.name in RATES and change.n_before
+            if change.name in RATES
         }
         for arm, runs in found.items()
         if arm != CONTROL
     }
+
+
+def shown(rate: str) -> str:
+    """A rate as it stands in the tables."""
+    return rate.replace(".", ", ").replace("_rate", "").replace("_", " ")
 
 
 def cell(change: Change) -> str:
@@ -112,10 +117,8 @@ def table(found: Mapping[str, Mapping[str, Change]]) -> list[str]:
     rows = []
     for rate in RATES:
         before = found[ALL][rate].before
-        shown = rate.replace(".", ", ").replace("_rate", "").replace("_", " ")
-        rows.append(
-            (shown, "none" if before is None else f"{before:.1%}", *(cell(c[rate]) for c in found.values()))
-        )
+        known = "none" if before is None else f"{before:.1%}"
+        rows.append((shown(rate), known, *(cell(c[rate]) for c in found.values())))
     return markdown(("rate", CONTROL, *(f"{arm}: points over the control" for arm in found)), rows)
 
 
@@ -128,7 +131,7 @@ def summary(splits: Mapping[int, Mapping[str, Mapping[str, Change]]]) -> list[st
             clear = [c for c in (found[arm][rate] for found in splits.values()) if c.is_clear]
             lower = sum((c.difference or 0) < 0 for c in clear)
             cells.append(f"{lower}, {len(clear) - lower}")
-        rows.append((rate.replace(".", ", ").replace("_rate", "").replace("_", " "), *cells))
+        rows.append((shown(rate), *cells))
     return markdown(("rate", *(f"{arm}: splits lower, higher" for arm in (ALL, ONLY_BIASED, CAPPED))), rows)
 
 
